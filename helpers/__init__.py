@@ -1,0 +1,1 @@
+"""The code that several notebooks of Fast RNNs in PyTorch share."""

@@ -1,0 +1,187 @@
+"""The course from the command line: python -m helpers doctor | read | train."""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 fine, 1 something is missing or failed, 2 unusable input."""
+    options = _parser().parse_args(arguments)
+    if options.command == "train" and options.resume and options.checkpoint is None:
+        print("--resume needs --checkpoint FILE: it says where to go on from", file=sys.stderr)
+        return 2
+    try:
+        return {"doctor": _doctor, "read": _read, "train": _train}[options.command](options)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m helpers", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    doctor = commands.add_parser("doctor", help="examine this machine; exit 1 where something needed is missing")
+    read = commands.add_parser("read", help="read a file of labelled headlines and say what was kept and rejected")
+    read.add_argument("file", type=Path, metavar="FILE")
+    train = commands.add_parser("train", help="train the headline classifier and compare it with baselines")
+    train.add_argument("--data", type=Path, metavar="FILE", help="labelled headlines (default: the course's own)")
+    train.add_argument("--epochs", type=_positive, default=10, metavar="N")
+    train.add_argument("--seed", type=int, default=0, metavar="S")
+    train.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps (default: an accelerator that works)")
+    train.add_argument("--checkpoint", type=Path, metavar="FILE", help="where to save after every epoch")
+    train.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
+    for command in (doctor, read, train):
+        command.add_argument("--json", action="store_true", help="the result as JSON, on the last line")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of 1 or more")
+    return int(text)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from helpers.doctor import examine
+
+    checks = examine()
+    missing = any(check.status == "missing" for check in checks)
+    if options.json:
+        print(json.dumps({"ok": not missing, "checks": [dataclasses.asdict(check) for check in checks]}))
+        return int(missing)
+    for check in checks:
+        print(f"{check.status:<8} {check.part:<14} {check.found}" + (f" -> {check.remedy}" if check.remedy else ""))
+    print("Something needed is missing: see above." if missing else "The course can run here.")
+    return int(missing)
+
+
+def _read(options: argparse.Namespace) -> int:
+    from helpers.corpora import CorpusError, read_headlines
+    from helpers.corpora.headlines import refuse_untrainable
+
+    result: dict = {"kept": 0, "labels": {}, "rejected": [], "encoding": None, "warnings": []}
+    error = None
+    try:
+        reading = read_headlines(options.file)
+        result = {
+            "kept": len(reading.examples),
+            "labels": dict(sorted(Counter(example.label for example in reading.examples).items())),
+            "rejected": [rejected._asdict() for rejected in reading.rejected],
+            "encoding": reading.encoding,
+            "warnings": list(reading.warnings),
+        }
+        refuse_untrainable(reading)
+    except CorpusError as fault:
+        error = str(fault)
+    if options.json:
+        print(json.dumps(result | ({"error": error} if error else {}), ensure_ascii=False))
+    elif result["encoding"]:
+        _print_reading(options.file, result)
+    if error:
+        print(error, file=sys.stderr)
+    return 2 if error else 0
+
+
+def _print_reading(path: Path, result: dict) -> None:
+    labels = ", ".join(f"{label} {count}" for label, count in result["labels"].items())
+    print(f"{path}: kept {result['kept']} ({labels}), rejected {len(result['rejected'])}, read as {result['encoding']}")
+    for reason, count in Counter(rejected["reason"] for rejected in result["rejected"]).most_common():
+        first = next(rejected["line"] for rejected in result["rejected"] if rejected["reason"] == reason)
+        print(f"  rejected {count}, the first on line {first}: {reason}")
+    for warning in result["warnings"]:
+        print(f"  warning: {warning}")
+
+
+def _train(options: argparse.Namespace) -> int:
+    from helpers.checkpoints import CheckpointError
+    from helpers.corpora import CorpusError
+
+    try:
+        result = _trained(options)
+    except (CorpusError, CheckpointError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except FloatingPointError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        kept = options.checkpoint is not None and options.checkpoint.exists()
+        print(
+            f"stopped; go on with --checkpoint {options.checkpoint} --resume" if kept else "stopped; nothing was saved",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print("  ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.items()))
+    return 0
+
+
+def _trained(options: argparse.Namespace) -> dict:
+    """Read, split, train, judge; return what `--json` prints."""
+    import torch
+
+    from helpers.batching import batches, encode
+    from helpers.corpora import DATA, read_headlines, split
+    from helpers.corpora.headlines import refuse_untrainable
+    from helpers.device import choose_device
+    from helpers.models import TextClassifier
+    from helpers.text import Vocabulary
+    from helpers.training import bag_of_words_accuracy, evaluate, fit, majority_accuracy
+
+    start = time.perf_counter()
+    path = options.data or DATA / "headlines.tsv"
+    reading = read_headlines(path)
+    _print_reading(path, {
+        "kept": len(reading.examples),
+        "labels": Counter(example.label for example in reading.examples),
+        "rejected": [rejected._asdict() for rejected in reading.rejected],
+        "encoding": reading.encoding,
+        "warnings": reading.warnings,
+    })
+    refuse_untrainable(reading)
+    device = choose_device(options.device)
+    parts = split(reading.examples)
+    labels = sorted({example.label for example in parts.train})
+    vocabulary = Vocabulary.build(example.tokens for example in parts.train)
+    torch.manual_seed(options.seed)
+    model = TextClassifier(len(vocabulary), len(labels)).to(device)
+    test_batches = batches(encode(parts.test, vocabulary, labels), 256)
+    fit(
+        model,
+        batches(encode(parts.train, vocabulary, labels), 32, shuffle=True),
+        optimizer=torch.optim.Adam(model.parameters(), lr=2e-3),
+        epochs=options.epochs,
+        device=device,
+        seed=options.seed,
+        test_batches=test_batches,
+        checkpoint=options.checkpoint,
+        resume=options.resume,
+        facts={
+            "data": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "labels": labels,
+            "vocabulary": list(vocabulary.tokens),
+        },
+    )
+    return {
+        "test_accuracy": round(evaluate(model, test_batches, device).accuracy, 4),
+        "majority_accuracy": round(majority_accuracy(parts.train, parts.test), 4),
+        "bag_of_words_accuracy": round(bag_of_words_accuracy(parts.train, parts.test), 4),
+        "examples": len(parts.train) + len(parts.test),
+        "rejected": len(reading.rejected),
+        "seconds": round(time.perf_counter() - start, 1),
+        "device": str(device),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

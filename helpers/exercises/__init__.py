@@ -1,0 +1,56 @@
+"""Exercises: one call that says what is right, what is wrong about an answer, or that it is still open."""
+
+import importlib
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+_results: dict[str, str] = {}
+
+
+class Unsolved(Exception):
+    """The answer, or what it returns, is still None."""
+
+
+def check(name: str, answer: Any) -> None:
+    """Judge the answer to exercise `name` ("1.2") and print the verdict; never raises over an answer.
+
+    An answer is a value or a function; None, or a function that returns None, is still open.
+    """
+    module = importlib.import_module(f"helpers.exercises.notebook_{int(name.split('.')[0]):02}")
+    try:
+        praise = module.CHECKS[name](_given(answer))
+        _say(name, "passed", f"✓ Exercise {name} is right. {praise}")
+    except Unsolved:
+        _say(name, "open", f"○ Exercise {name} is open: write your answer above, run that cell, then this one.")
+    except AssertionError as fault:
+        _say(name, "wrong", f"✗ Exercise {name} is not right yet: {fault}")
+    except Exception as error:  # whatever the answer raises is the answer's, and is shown
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _say(name, "wrong", f"✗ Exercise {name} raised {type(error).__name__}: {error} (line {place.lineno}: {place.line})")
+
+
+def results() -> dict[str, str]:
+    """Return the verdict of every exercise checked so far: passed, open or wrong."""
+    return dict(_results)
+
+
+def _say(name: str, verdict: str, text: str) -> None:
+    _results[name] = verdict
+    print(text)
+
+
+def _given(answer: Any) -> Any:
+    if answer is None or answer is Ellipsis:
+        raise Unsolved
+    return _checked(answer) if callable(answer) else answer
+
+
+def _checked(function: Callable) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if result is None or result is Ellipsis:
+            raise Unsolved
+        return result
+
+    return call

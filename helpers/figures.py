@@ -1,0 +1,161 @@
+"""The course's pictures: one function a kind, data in, axes out; one size, colours that everyone can tell apart."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import torch
+from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, told apart with every kind of colour vision (jfly.uni-koeln.de/color)
+BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, GREY = COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#6E6E6E",
+)
+SIZE = (7.2, 3.4)  # inches, of every figure
+
+
+def lines(
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str, *, log: bool = False
+) -> Axes:
+    """Draw each name's (x, y) as a line with its name at its end; `log` makes both axes logarithmic."""
+    axes = _new_axes(xlabel, ylabel)
+    if log:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+    ends = []
+    for (name, (x, y)), colour in zip(series.items(), COLOURS, strict=False):
+        axes.plot(x, y, color=colour, marker="o", markersize=4)
+        ends.append((y[-1], x[-1], name, colour))
+    _label_ends(axes, ends)
+    return axes
+
+
+def bars(values: Mapping[str, float], xlabel: str, *, spread: Mapping[str, tuple[float, float]] | None = None) -> Axes:
+    """Draw a horizontal bar a name, from the top, with its value; `spread` gives low and high for error bars."""
+    axes = _new_axes(xlabel, "")
+    names, widths = list(values), list(values.values())
+    errors = None
+    if spread:
+        errors = list(zip(*((values[n] - spread[n][0], spread[n][1] - values[n]) for n in names), strict=True))
+    drawn = axes.barh(names, widths, color=BLUE, xerr=errors, ecolor=GREY, height=0.6)
+    axes.bar_label(drawn, fmt="%.3g", padding=6)
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    return axes
+
+
+def stacked(parts: Mapping[str, Sequence[float]], x: Sequence[str], xlabel: str, ylabel: str) -> Axes:
+    """Draw a stacked bar at each of `x`; a part's name stands beside its share of the last bar."""
+    axes = _new_axes(xlabel, ylabel)
+    bottom = [0.0] * len(x)
+    ends = []
+    for (name, heights), colour in zip(parts.items(), COLOURS, strict=False):
+        axes.bar(x, heights, bottom=bottom, color=colour, width=0.6)
+        ends.append((bottom[-1] + heights[-1] / 2, len(x) - 0.68, name, colour))
+        bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
+    _label_ends(axes, ends)
+    return axes
+
+
+def points(axes: Axes, x: Sequence[float], y: Sequence[float], name: str) -> Axes:
+    """Add measured points to a picture, with their name at the last of them."""
+    axes.plot(x, y, linestyle="none", marker="D", color="black", markersize=5)
+    axes.annotate(name, (x[0], y[0]), xytext=(0, 9), textcoords="offset points", ha="center")
+    return axes
+
+
+def graph(output: torch.Tensor, names: Mapping[torch.Tensor, str] | None = None) -> Axes:
+    """Draw the graph that autograd recorded behind `output`: operations, and the tensors that collect gradients.
+
+    `names` gives the leaves' names. Time runs from left to right, as in the forward pass.
+    """
+    network, labels, colours = nx.DiGraph(), {}, {}
+    leaves = {id(tensor): name for tensor, name in (names or {}).items()}
+    queue, seen = [output.grad_fn], {output.grad_fn}
+    while queue:
+        node = queue.pop(0)
+        leaf = getattr(node, "variable", None)
+        labels[node] = type(node).__name__.removesuffix("0").removesuffix("1").removesuffix("Backward")
+        if leaf is not None:
+            labels[node] = leaves.get(id(leaf), "leaf")
+        colours[node] = ORANGE if leaf is not None else SKY
+        network.add_node(node)
+        for before, _ in node.next_functions:
+            if before is None:
+                continue
+            network.add_edge(before, node)
+            if before not in seen:
+                seen.add(before)
+                queue.append(before)
+    for node in nx.topological_sort(network):
+        network.nodes[node]["layer"] = 1 + max((network.nodes[b]["layer"] for b in network.predecessors(node)), default=0)
+    for node in reversed(list(nx.topological_sort(network))):  # a leaf stands just before its first use
+        if network.in_degree(node) == 0 and network.out_degree(node):
+            network.nodes[node]["layer"] = min(network.nodes[n]["layer"] for n in network.successors(node)) - 1
+    axes = _new_axes("", "")
+    axes.axis("off")
+    place = nx.multipartite_layout(network, subset_key="layer")
+    nx.draw_networkx_edges(network, place, ax=axes, edge_color=GREY, arrows=True, node_size=900, width=0.8)
+    nx.draw_networkx_nodes(network, place, ax=axes, node_color=[colours[n] for n in network], node_size=350)
+    nx.draw_networkx_labels(network, place, labels, ax=axes, font_size=7.5, verticalalignment="bottom")
+    axes.margins(0.08)
+    return axes
+
+
+def confusion(counts: Sequence[Sequence[int]], labels: Sequence[str]) -> Axes:
+    """Draw a confusion matrix of counts: the truth in rows, the answer in columns."""
+    axes = _new_axes("the model's answer", "truth")
+    axes.imshow(counts, cmap="Blues")
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.spines[:].set_visible(False)
+    highest = max(map(max, counts))
+    for row, values in enumerate(counts):
+        for column, count in enumerate(values):
+            colour = "white" if count > highest / 2 else "black"
+            axes.text(column, row, f"{count}", ha="center", va="center", color=colour, fontsize=12)
+    return axes
+
+
+def tokens(rows: Sequence[Sequence[str]], time: int) -> Axes:
+    """Draw a padded batch as a grid: a row a text, a cell a token; padding is hatched."""
+    axes = _new_axes("time step", "text in the batch")
+    for row, words in enumerate(rows):
+        for step in range(time):
+            real = step < len(words)
+            style = {"facecolor": SKY} if real else {"facecolor": "white", "hatch": "///", "edgecolor": GREY}
+            axes.add_patch(plt.Rectangle((step - 0.48, row - 0.42), 0.96, 0.84, linewidth=0.5, **style))
+            if real:
+                axes.text(step, row, words[step], ha="center", va="center", fontsize=7)
+    axes.set_xlim(-0.6, time - 0.4)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)))
+    axes.set_xticks(range(time))
+    return axes
+
+
+def _new_axes(xlabel: str, ylabel: str) -> Axes:
+    _, axes = plt.subplots(figsize=SIZE, layout="constrained", facecolor="white")
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write names at (y, x), to the right of a line's end or a bar, moved apart where they would overlap."""
+    transform = axes.transData.transform
+    last = float("-inf")
+    for y, x, name, colour in sorted(ends):
+        height = transform((x, y))[1]
+        shift = max(0.0, last + 15 - height)
+        last = height + shift
+        axes.annotate(
+            name, (x, y), xytext=(6, shift * 72 / axes.figure.dpi), textcoords="offset points", color=colour, va="center"
+        )

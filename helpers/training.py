@@ -1,0 +1,187 @@
+"""Training and judging a model: fit, evaluate, and baselines to compare with."""
+
+import dataclasses
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+from helpers.checkpoints import load_checkpoint, save_checkpoint
+from helpers.corpora import Headline
+from helpers.device import to_device
+
+CHECK_EVERY = 100  # steps between two looks at the loss; each look makes an accelerator wait
+
+
+@dataclass
+class History:
+    """One plain float an epoch; gradient norms are the largest of an epoch, before clipping."""
+
+    train_loss: list[float] = field(default_factory=list)
+    gradient_norm: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    test_loss: list[float] = field(default_factory=list)
+    test_accuracy: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Mean loss, share of right answers, and for each example the probabilities [examples, classes] and the label."""
+
+    loss: float
+    accuracy: float
+    probabilities: Tensor
+    labels: Tensor
+
+    @property
+    def predictions(self) -> Tensor:
+        """The most probable class of each example, [examples]."""
+        return self.probabilities.argmax(1)
+
+
+def fit(
+    model: nn.Module,
+    train_batches: Iterable,
+    *,
+    optimizer: torch.optim.Optimizer,
+    epochs: int,
+    device: torch.device | str = "cpu",
+    seed: int = 0,
+    clip: float = 1.0,
+    test_batches: Iterable | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    facts: dict[str, Any] | None = None,
+) -> History:
+    """Train `model` on batches of (tokens, lengths, labels) and return what happened, an entry an epoch.
+
+    The gradient's norm is clipped at `clip`. Each epoch's randomness (order, dropout) follows from `seed` and the
+    epoch's number alone, so that a run that was stopped and resumed ends in the same weights.
+    With `checkpoint`, the state is saved after every epoch, `facts` (seed, data, sizes) with it; with `resume`,
+    training goes on from there. Shows a bar on a terminal and in a notebook, and prints plain lines in a log.
+    Raises FloatingPointError, naming epoch and step, where the loss is not finite; CheckpointError where the
+    checkpoint belongs to other facts.
+    """
+    history, facts = History(), {**(facts or {}), "seed": seed}
+    if resume and checkpoint is not None and checkpoint.exists():
+        saved = load_checkpoint(checkpoint, model, optimizer, facts)
+        history = History(**saved["history"])
+        print(f"resumed after epoch {len(history.train_loss)} from {checkpoint}", flush=True)
+    elif resume:
+        print(f"nothing to resume at {checkpoint}: training from the start", flush=True)
+    model.to(device)
+    interactive = sys.stderr.isatty() or "ipykernel" in sys.modules
+    for epoch in range(len(history.train_loss), epochs):
+        torch.manual_seed(1_000_003 * seed + epoch)
+        start = time.perf_counter()
+        bar = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False, disable=None if interactive else True)
+        loss, norm = _train_epoch(model, bar, optimizer, torch.device(device), clip, epoch + 1)
+        history.train_loss.append(loss)
+        history.gradient_norm.append(norm)
+        history.seconds.append(time.perf_counter() - start)
+        if test_batches is not None:
+            result = evaluate(model, test_batches, device)
+            history.test_loss.append(result.loss)
+            history.test_accuracy.append(result.accuracy)
+        if checkpoint is not None:
+            save_checkpoint(checkpoint, model, optimizer, facts, history=dataclasses.asdict(history))
+        if not interactive:
+            print(_line(history, epochs), flush=True)
+    return history
+
+
+def evaluate(model: nn.Module, test_batches: Iterable, device: torch.device | str = "cpu") -> Evaluation:
+    """Judge `model` on every example once, without dropout and without gradients; its mode is put back afterwards."""
+    modes = {module: module.training for module in model.modules()}
+    model.to(device).eval()
+    try:
+        with torch.inference_mode():
+            outputs = [
+                (model(batch.tokens, batch.lengths), batch.labels)
+                for batch in (to_device(batch, device) for batch in test_batches)
+            ]
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+    logits, labels = (torch.cat(parts).cpu() for parts in zip(*outputs, strict=True))
+    return Evaluation(
+        loss=nn.functional.cross_entropy(logits.float(), labels).item(),
+        accuracy=(logits.argmax(1) == labels).double().mean().item(),
+        probabilities=logits.float().softmax(1),
+        labels=labels,
+    )
+
+
+def majority_accuracy(train: Sequence[Headline], test: Sequence[Headline]) -> float:
+    """Return the accuracy on `test` of always answering the most frequent label of `train`."""
+    answer = Counter(example.label for example in train).most_common(1)[0][0]
+    return sum(example.label == answer for example in test) / len(test)
+
+
+def bag_of_words_accuracy(train: Sequence[Headline], test: Sequence[Headline]) -> float:
+    """Return the accuracy of tf-idf over one and two words with logistic regression: the baseline to beat."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # seconds to import, and only needed here
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    bag = make_pipeline(
+        TfidfVectorizer(tokenizer=str.split, token_pattern=None, lowercase=False, ngram_range=(1, 2)),
+        LogisticRegression(C=10, max_iter=1000),
+    )
+    texts, labels = zip(*((" ".join(e.tokens), e.label) for e in [*train, *test]), strict=True)
+    bag.fit(texts[: len(train)], labels[: len(train)])
+    return float(bag.score(texts[len(train) :], labels[len(train) :]))
+
+
+def _train_epoch(
+    model: nn.Module,
+    train_batches: Iterable,
+    optimizer: torch.optim.Optimizer,
+    device: torch.device,
+    clip: float,
+    epoch: int,
+) -> tuple[float, float]:
+    """Go once over the data; return the mean loss and the largest gradient norm before clipping.
+
+    Nothing in the loop reads a value from the device but one look every CHECK_EVERY steps.
+    """
+    model.train()
+    losses, norms, sizes = [], [], []
+    for batch in train_batches:
+        batch = to_device(batch, device, non_blocking=True)
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(batch.tokens, batch.lengths), batch.labels)
+        loss.backward()
+        norms.append(nn.utils.clip_grad_norm_(model.parameters(), clip))
+        optimizer.step()
+        losses.append(loss.detach())
+        sizes.append(len(batch.labels))
+        if len(losses) % CHECK_EVERY == 0:
+            _check_finite(losses, epoch)
+    _check_finite(losses, epoch)
+    weights = torch.tensor(sizes, dtype=torch.float64)
+    loss = (torch.stack(losses).double().cpu() * weights).sum() / weights.sum()
+    return loss.item(), torch.stack(norms).max().item()
+
+
+def _check_finite(losses: Sequence[Tensor], epoch: int) -> None:
+    finite = torch.stack(losses[-CHECK_EVERY:]).isfinite().tolist()
+    if not all(finite):
+        step = max(0, len(losses) - CHECK_EVERY) + finite.index(False) + 1
+        raise FloatingPointError(
+            f"the loss is not finite at epoch {epoch}, step {step}: lower the learning rate, or look at that batch"
+        )
+
+
+def _line(history: History, epochs: int) -> str:
+    line = f"epoch {len(history.train_loss)}/{epochs}: train loss {history.train_loss[-1]:.4f}"
+    if history.test_accuracy:
+        line += f", test loss {history.test_loss[-1]:.4f}, test accuracy {history.test_accuracy[-1]:.4f}"
+    return f"{line}, {history.seconds[-1]:.1f} s"
