@@ -152,14 +152,14 @@ def _trained(options: argparse.Namespace) -> dict:
     device = choose_device(options.device)
     parts = split(reading.examples)
     labels = sorted({example.label for example in parts.train})
-    vocabulary = Vocabulary.build(example.tokens for example in parts.train)
+    vocabulary = Vocabulary.build((example.tokens for example in parts.train), min_count=2)
     torch.manual_seed(options.seed)
     model = TextClassifier(len(vocabulary), len(labels)).to(device)
     test_batches = batches(encode(parts.test, vocabulary, labels), 256)
     fit(
         model,
         batches(encode(parts.train, vocabulary, labels), 32, shuffle=True),
-        optimizer=torch.optim.Adam(model.parameters(), lr=2e-3),
+        optimizer=torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-5),
         epochs=options.epochs,
         device=device,
         seed=options.seed,

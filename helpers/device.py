@@ -14,6 +14,7 @@ import psutil
 import torch
 
 MEBIBYTE = 2**20
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler writes a line a start into the notebook
 
 
 @dataclass(frozen=True)
