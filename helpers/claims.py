@@ -1,6 +1,7 @@
 """The ledger: what the two source articles claim, and what was found on this machine."""
 
 import json
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +60,9 @@ def judge(name: str, here: str, *parts: bool | None) -> Finding:
     FOUND.parent.mkdir(parents=True, exist_ok=True)
     FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"┌ claim {name} (the {claim.article} article)")
-    print(f"│ they say  {claim.claim}")
-    print(f"│ here      {finding.here}")
+    for title, text in (("they say", claim.claim), ("here", finding.here)):
+        first, *rest = textwrap.wrap(text, 84)
+        print(f"│ {title:<9} {first}", *(f"│ {'':<9} {line}" for line in rest), sep="\n")
     print(f"└ verdict   {finding.verdict.upper()}")
     return finding
 

@@ -28,9 +28,10 @@ class Memory:
 
 
 class PeakMemory:
-    """What `peak_memory` fills in: `mebibytes` (MiB above the start of the block) and `counted`."""
+    """What `peak_memory` fills in when its block ends: MiB above the block's start, at the peak and at the end."""
 
     mebibytes: float = float("nan")
+    kept_mebibytes: float = float("nan")
     counted: str = ""
 
 
@@ -134,6 +135,7 @@ def peak_memory(device: torch.device | str = "cpu") -> Iterator[PeakMemory]:
         yield peak
         torch.accelerator.synchronize(device)
         peak.mebibytes = (torch.accelerator.max_memory_allocated(device) - start) / MEBIBYTE
+        peak.kept_mebibytes = (torch.accelerator.memory_allocated(device) - start) / MEBIBYTE
         peak.counted = "PyTorch's allocator on the device"
         return
     with torch.profiler.profile(
@@ -145,7 +147,7 @@ def peak_memory(device: torch.device | str = "cpu") -> Iterator[PeakMemory]:
     for event in sorted(events, key=lambda e: e.start_ns()):
         level += event.nbytes()
         highest = max(highest, level)
-    peak.mebibytes = highest / MEBIBYTE
+    peak.mebibytes, peak.kept_mebibytes = highest / MEBIBYTE, level / MEBIBYTE
     peak.counted = "tensors on the CPU, from the profiler"
 
 

@@ -1,5 +1,6 @@
 """The course's pictures: one function a kind, data in, axes out; one size, colours that everyone can tell apart."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -21,12 +22,13 @@ SIZE = (7.2, 3.4)  # inches, of every figure
 
 
 def lines(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str, *, log: bool = False
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str, *, log: str = ""
 ) -> Axes:
-    """Draw each name's (x, y) as a line with its name at its end; `log` makes both axes logarithmic."""
+    """Draw each name's (x, y) as a line with its name at its end; `log` is "", "x", "y" or "xy"."""
     axes = _new_axes(xlabel, ylabel)
-    if log:
+    if "x" in log:
         axes.set_xscale("log", base=2)
+    if "y" in log:
         axes.set_yscale("log")
     ends = []
     for (name, (x, y)), colour in zip(series.items(), COLOURS, strict=False):
@@ -93,17 +95,26 @@ def graph(output: torch.Tensor, names: Mapping[torch.Tensor, str] | None = None)
             if before not in seen:
                 seen.add(before)
                 queue.append(before)
-    for node in nx.topological_sort(network):
-        network.nodes[node]["layer"] = 1 + max((network.nodes[b]["layer"] for b in network.predecessors(node)), default=0)
-    for node in reversed(list(nx.topological_sort(network))):  # a leaf stands just before its first use
-        if network.in_degree(node) == 0 and network.out_degree(node):
-            network.nodes[node]["layer"] = min(network.nodes[n]["layer"] for n in network.successors(node)) - 1
+    depth = {}  # the longest way to the output, in operations
+    for node in reversed(list(nx.topological_sort(network))):
+        depth[node] = 1 + max((depth[after] for after in network.successors(node)), default=-1)
+    first = max(depth.values())
+    columns = defaultdict(list)
+    for node in network:
+        is_leaf = colours[node] == ORANGE
+        columns[0 if is_leaf else first - depth[node]].append(node)
+    place = {}
+    for column, nodes in columns.items():  # what reads a leaf stands level with it
+        nodes.sort(key=lambda node: min((labels[n] for n in network.predecessors(node) if colours[n] == ORANGE), default=labels[node]))
+        for row, node in enumerate(nodes):
+            place[node] = (column, row - (len(nodes) - 1) / 2)
     axes = _new_axes("", "")
     axes.axis("off")
-    place = nx.multipartite_layout(network, subset_key="layer")
-    nx.draw_networkx_edges(network, place, ax=axes, edge_color=GREY, arrows=True, node_size=900, width=0.8)
-    nx.draw_networkx_nodes(network, place, ax=axes, node_color=[colours[n] for n in network], node_size=350)
-    nx.draw_networkx_labels(network, place, labels, ax=axes, font_size=7.5, verticalalignment="bottom")
+    nx.draw_networkx_edges(
+        network, place, ax=axes, edge_color=GREY, node_size=700, width=0.8, connectionstyle="arc3,rad=0.12"
+    )
+    nx.draw_networkx_nodes(network, place, ax=axes, node_color=[colours[n] for n in network], node_size=620)
+    nx.draw_networkx_labels(network, place, labels, ax=axes, font_size=8, verticalalignment="center")
     axes.margins(0.08)
     return axes
 
