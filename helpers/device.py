@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -138,9 +139,8 @@ def peak_memory(device: torch.device | str = "cpu") -> Iterator[PeakMemory]:
         peak.kept_mebibytes = (torch.accelerator.memory_allocated(device) - start) / MEBIBYTE
         peak.counted = "PyTorch's allocator on the device"
         return
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-    ) as profile:
+    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True)
+    with _without_lines(b"allocated before the profiling started"), profiler as profile:
         yield peak
     level = highest = 0
     events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
@@ -149,6 +149,26 @@ def peak_memory(device: torch.device | str = "cpu") -> Iterator[PeakMemory]:
         highest = max(highest, level)
     peak.mebibytes, peak.kept_mebibytes = highest / MEBIBYTE, level / MEBIBYTE
     peak.counted = "tensors on the CPU, from the profiler"
+
+
+@contextlib.contextmanager
+def _without_lines(fragment: bytes) -> Iterator[None]:
+    """Hold back what compiled code writes to standard error, and pass on all lines but those with `fragment`.
+
+    The profiler warns of every tensor that is older than itself and freed inside; that is what is meant to happen.
+    """
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            held.seek(0)
+            for line in held:
+                if fragment not in line:
+                    os.write(2, line)
 
 
 def _why_unusable(device: torch.device) -> str | None:

@@ -33,7 +33,7 @@ def lines(
     ends = []
     for (name, (x, y)), colour in zip(series.items(), COLOURS, strict=False):
         axes.plot(x, y, color=colour, marker="o", markersize=4)
-        ends.append((y[-1], x[-1], name, colour))
+        ends.append((y[-1], x[-1], name))
     _label_ends(axes, ends)
     return axes
 
@@ -59,7 +59,7 @@ def stacked(parts: Mapping[str, Sequence[float]], x: Sequence[str], xlabel: str,
     ends = []
     for (name, heights), colour in zip(parts.items(), COLOURS, strict=False):
         axes.bar(x, heights, bottom=bottom, color=colour, width=0.6)
-        ends.append((bottom[-1] + heights[-1] / 2, len(x) - 0.68, name, colour))
+        ends.append((bottom[-1] + heights[-1] / 2, len(x) - 0.68, name))
         bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
     _label_ends(axes, ends)
     return axes
@@ -122,7 +122,7 @@ def graph(output: torch.Tensor, names: Mapping[torch.Tensor, str] | None = None)
 def confusion(counts: Sequence[Sequence[int]], labels: Sequence[str]) -> Axes:
     """Draw a confusion matrix of counts: the truth in rows, the answer in columns."""
     axes = _new_axes("the model's answer", "truth")
-    axes.imshow(counts, cmap="Blues")
+    axes.imshow(counts, cmap="Blues", vmin=0)
     axes.set_xticks(range(len(labels)), labels)
     axes.set_yticks(range(len(labels)), labels)
     axes.spines[:].set_visible(False)
@@ -159,14 +159,14 @@ def _new_axes(xlabel: str, ylabel: str) -> Axes:
     return axes
 
 
-def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
     """Write names at (y, x), to the right of a line's end or a bar, moved apart where they would overlap."""
     transform = axes.transData.transform
     last = float("-inf")
-    for y, x, name, colour in sorted(ends):
+    for y, x, name in sorted(ends):
         height = transform((x, y))[1]
         shift = max(0.0, last + 15 - height)
         last = height + shift
         axes.annotate(
-            name, (x, y), xytext=(6, shift * 72 / axes.figure.dpi), textcoords="offset points", color=colour, va="center"
+            name, (x, y), xytext=(6, shift * 72 / axes.figure.dpi), textcoords="offset points", va="center"
         )

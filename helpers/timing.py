@@ -126,7 +126,7 @@ def break_even(slow_start: Measurement, quick_start: Measurement) -> float:
     """
     debt = slow_start.first_call_seconds - quick_start.first_call_seconds
     gain = quick_start.median_seconds - slow_start.median_seconds
-    if debt <= 0 and gain >= 0:
+    if debt <= 0:
         return 0
     return 1 + math.ceil(debt / gain) if gain > 0 else math.inf
 

@@ -81,7 +81,9 @@ def fit(
     for epoch in range(len(history.train_loss), epochs):
         torch.manual_seed(1_000_003 * seed + epoch)
         start = time.perf_counter()
-        bar = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False, disable=None if interactive else True)
+        bar = train_batches
+        if interactive:
+            bar = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False)
         loss, norm = _train_epoch(model, bar, optimizer, torch.device(device), clip, epoch + 1)
         history.train_loss.append(loss)
         history.gradient_norm.append(norm)

@@ -1,0 +1,97 @@
+"""The house stands as designed: imports go downwards, rooms stay small, and the project speaks of itself alone."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FLOORS = [  # a room may import from its own floor's left neighbours and from all floors below
+    ["text", "device"],
+    ["timing", "corpora"],
+    ["batching"],
+    ["models"],
+    ["checkpoints"],
+    ["training"],
+    ["claims", "minutes", "figures"],
+    ["doctor", "exercises"],
+    ["__main__"],
+]
+ORDER = [room for floor in FLOORS for room in floor]
+SOURCES = sorted((ROOT / "helpers").rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT / "helpers").parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return names
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_room_imports_only_downwards(path):
+    room = room_of(path)
+    if room == "__init__":
+        assert not imports_of(path)
+        return
+    for name in imports_of(path):
+        assert name.split(".")[0] not in ("tests", "notebooks"), name
+        if name.startswith("helpers."):
+            other = name.split(".")[1]
+            assert other == room or ORDER.index(other) < ORDER.index(room), f"{room} imports {other}"
+
+
+def test_every_room_has_its_place_in_the_order():
+    assert {room_of(path) for path in SOURCES} == {"__init__", *ORDER}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_room_stays_under_300_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+@pytest.mark.parametrize(
+    ("room", "unwanted"),
+    [
+        ("helpers", ("torch", "matplotlib", "pandas", "sklearn")),
+        ("helpers.training", ("matplotlib", "ipywidgets.widgets", "sklearn")),
+        ("helpers.doctor", ("torch", "matplotlib")),
+    ],
+)
+def test_an_import_brings_in_no_more_than_it_needs(room, unwanted):
+    program = f"import sys, {room}; print([name for name in {unwanted!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_functions_have_docstrings_and_type_hints():
+    for path in SOURCES:
+        if "exercises" in path.parts and path.name.startswith("notebook_"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                inner = node.col_offset > 0 and not ast.get_docstring(node)
+                where = f"{path.name}:{node.lineno} {node.name}"
+                assert inner or ast.get_docstring(node), f"{where} has no docstring"
+                assert node.returns is not None, f"{where} has no return type"
+
+
+def test_nothing_depends_on_torchtext():
+    for name in ("pyproject.toml", "requirements.txt", "requirements-dev.txt"):
+        assert "torchtext" not in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_no_data_set_is_read_with_pickle():
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        assert "weights_only=False" not in text
+        assert "pickle.load" not in text
