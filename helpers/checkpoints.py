@@ -28,7 +28,7 @@ def save_checkpoint(
         "model": plain_state(model.state_dict()),
         "optimizer": optimizer.state_dict(),
         "facts": facts,
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
         **state,
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -77,7 +77,7 @@ def fit(
     elif resume:
         print(f"nothing to resume at {checkpoint}: training from the start", flush=True)
     model.to(device)
-    interactive = sys.stderr.isatty() or "ipykernel" in sys.modules
+    interactive = sys.stderr.isatty() or _in_notebook()
     for epoch in range(len(history.train_loss), epochs):
         torch.manual_seed(1_000_003 * seed + epoch)
         start = time.perf_counter()
@@ -171,6 +171,11 @@ def _train_epoch(
     weights = torch.tensor(sizes, dtype=torch.float64)
     loss = (torch.stack(losses).double().cpu() * weights).sum() / weights.sum()
     return loss.item(), torch.stack(norms).max().item()
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return hasattr(ipython and ipython.get_ipython(), "kernel")
 
 
 def _check_finite(losses: Sequence[Tensor], epoch: int) -> None:

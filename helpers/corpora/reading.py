@@ -111,12 +111,11 @@ def _decode_line_by_line(raw: bytes, encoding: str) -> tuple[list[str], str, lis
 
 def _utf16_without_mark(raw: bytes) -> str | None:
     """Recognise UTF-16 without a byte order mark: in plain text every second byte is mostly zero."""
-    sample = raw[:4000]
-    even, odd = sample[0::2], sample[1::2]
-    if len(odd) and odd.count(0) > 0.4 * len(odd) and not even.count(0):
-        return "utf-16-le"
-    if len(even) and even.count(0) > 0.4 * len(even) and not odd.count(0):
-        return "utf-16-be"
+    sample = raw[: min(len(raw), 4000) // 2 * 2]
+    for encoding, zeros, others in (("utf-16-le", sample[1::2], sample[0::2]), ("utf-16-be", sample[0::2], sample[1::2])):
+        if zeros.count(0) > 0.4 * len(zeros) and not others.count(0):
+            text = sample.decode(encoding, errors="replace")
+            return encoding if not any(ord(c) < 32 and c not in "\t\r\n" for c in text) else None
     return None
 
 

@@ -82,5 +82,5 @@ def locate(name: str) -> Path:
         cause = "what came has another checksum"
     raise CorpusError(
         f"{source.filename} is not here and could not be downloaded from {source.address} ({cause}); "
-        f"put it into {DOWNLOADS.relative_to(DATA.parent)}/, or set {FOLDER_VARIABLE} to the folder that has it"
+        f"put it into {DOWNLOADS}, or set {FOLDER_VARIABLE} to the folder that has it"
     )
