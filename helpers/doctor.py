@@ -66,7 +66,10 @@ def _room() -> Check:
 
     memory = psutil.virtual_memory()
     disk = shutil.disk_usage(os.getcwd())
-    found = f"{memory.total / GIBIBYTE:.0f} GiB memory, {memory.available / GIBIBYTE:.0f} free; disk {disk.free / GIBIBYTE:.0f} GiB free"
+    found = (
+        f"{memory.total / GIBIBYTE:.0f} GiB, ≈{memory.available / GIBIBYTE:.0f} GiB free; "
+        f"on the disk ≈{disk.free / GIBIBYTE:.0f} GiB free"
+    )
     if memory.available < 2 * GIBIBYTE:
         return Check("memory", "note", found, "close other programs: the larger notebooks want 2 GiB")
     if disk.free < GIBIBYTE:

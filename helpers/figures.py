@@ -38,15 +38,11 @@ def lines(
     return axes
 
 
-def bars(values: Mapping[str, float], xlabel: str, *, spread: Mapping[str, tuple[float, float]] | None = None) -> Axes:
-    """Draw a horizontal bar a name, from the top, with its value; `spread` gives low and high for error bars."""
+def bars(values: Mapping[str, float], xlabel: str) -> Axes:
+    """Draw a horizontal bar a measured value, from the top, with its name and value."""
     axes = _new_axes(xlabel, "")
-    names, widths = list(values), list(values.values())
-    errors = None
-    if spread:
-        errors = list(zip(*((values[n] - spread[n][0], spread[n][1] - values[n]) for n in names), strict=True))
-    drawn = axes.barh(names, widths, color=BLUE, xerr=errors, ecolor=GREY, height=0.6)
-    axes.bar_label(drawn, fmt="%.3g", padding=6)
+    drawn = axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
+    axes.bar_label(drawn, fmt="≈%.3g", padding=6)
     axes.invert_yaxis()
     axes.margins(x=0.15)
     return axes

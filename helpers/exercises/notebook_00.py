@@ -21,7 +21,7 @@ def _break_even(steps):
         except ZeroDivisionError:
             raise AssertionError("a gain of 0 divides by zero: return math.inf there") from None
         assert never == math.inf, f"with a gain of {gain} it never pays: return math.inf, not {never}"
-    return "helpers.timing.break_even asks the same of two measurements."
+    return "helpers.timing.break_even asks it of two measurements, and counts the first call as well."
 
 
 CHECKS = {"0.1": _tokens_per_second, "0.2": _break_even}

@@ -37,7 +37,7 @@ def _lowest_loss(lowest_loss):
     assert value != 0, "zero is what logits could reach; probabilities cannot grow beyond 1"
     assert not math.isclose(value, math.log(1 + 3 / math.e), abs_tol=2e-3), "that is right for four classes; here are two"
     assert not math.isclose(value, math.log(2), abs_tol=2e-3), "that is what guessing gives; the best answer is (1, 0)"
-    assert math.isclose(value, math.log(1 + 1 / math.e), abs_tol=2e-3), f"{value:.4f} is not it: take the softmax of (1, 0)"
+    assert math.isclose(value, math.log(1 + 1 / math.e), abs_tol=1e-3), f"{value:.4f} is not it (three decimals count): take the softmax of (1, 0)"
     return "ln(1 + 1/e): now you will recognise it."
 
 
