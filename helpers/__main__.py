@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import hashlib
+import io
 import json
 import sys
 import time
@@ -15,6 +16,9 @@ INTERRUPTED = 130  # what shells report for Ctrl-C
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 fine, 1 something is missing or failed, 2 unusable input."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a console that lacks a character shows its number
     if options.command == "train" and options.resume and options.checkpoint is None:
         print("--resume needs --checkpoint FILE: it says where to go on from", file=sys.stderr)
         return 2
@@ -64,8 +68,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _read(options: argparse.Namespace) -> int:
-    from helpers.corpora import CorpusError, read_headlines
-    from helpers.corpora.headlines import refuse_untrainable
+    from helpers.corpora import CorpusError, read_headlines, refuse_untrainable
 
     result: dict = {"kept": 0, "labels": {}, "rejected": [], "encoding": None, "warnings": []}
     error = None
@@ -82,7 +85,7 @@ def _read(options: argparse.Namespace) -> int:
     except CorpusError as fault:
         error = str(fault)
     if options.json:
-        print(json.dumps(result | ({"error": error} if error else {}), ensure_ascii=False))
+        print(json.dumps(result | ({"error": error} if error else {})))
     elif result["encoding"]:
         _print_reading(options.file, result)
     if error:
@@ -93,9 +96,14 @@ def _read(options: argparse.Namespace) -> int:
 def _print_reading(path: Path, result: dict) -> None:
     labels = ", ".join(f"{label} {count}" for label, count in result["labels"].items())
     print(f"{path}: kept {result['kept']} ({labels}), rejected {len(result['rejected'])}, read as {result['encoding']}")
-    for reason, count in Counter(rejected["reason"] for rejected in result["rejected"]).most_common():
-        first = next(rejected["line"] for rejected in result["rejected"] if rejected["reason"] == reason)
-        print(f"  rejected {count}, the first on line {first}: {reason}")
+    first: dict[str, int] = {}
+    for rejected in result["rejected"]:
+        first.setdefault(rejected["reason"], rejected["line"])
+    reasons = Counter(rejected["reason"] for rejected in result["rejected"]).most_common()
+    for reason, count in reasons[:10]:
+        print(f"  rejected {count}, the first on line {first[reason]}: {reason}")
+    if len(reasons) > 10:
+        print(f"  and {len(reasons) - 10} more reasons: see --json")
     for warning in result["warnings"]:
         print(f"  warning: {warning}")
 
@@ -131,8 +139,7 @@ def _trained(options: argparse.Namespace) -> dict:
     import torch
 
     from helpers.batching import batches, encode
-    from helpers.corpora import DATA, read_headlines, split
-    from helpers.corpora.headlines import refuse_untrainable
+    from helpers.corpora import DATA, read_headlines, refuse_untrainable, split
     from helpers.device import choose_device
     from helpers.models import TextClassifier
     from helpers.text import Vocabulary

@@ -1,6 +1,7 @@
 """Training and judging a model: fit, evaluate, and baselines to compare with."""
 
 import dataclasses
+import os
 import sys
 import time
 from collections import Counter
@@ -83,7 +84,8 @@ def fit(
         start = time.perf_counter()
         bar = train_batches
         if interactive:
-            bar = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False)
+            off = bool(os.environ.get("TQDM_DISABLE"))  # tqdm's own switch, which its bars in notebooks forget
+            bar = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False, disable=off)
         loss, norm = _train_epoch(model, bar, optimizer, torch.device(device), clip, epoch + 1)
         history.train_loss.append(loss)
         history.gradient_norm.append(norm)

@@ -82,6 +82,17 @@ def test_a_dialogue_without_an_exchange_is_rejected(tmp_path):
     assert len(reading.examples) == 1
 
 
+def test_a_bare_number_begins_a_dialogue_and_a_fact_has_no_tab(tmp_path):
+    reading = read(tmp_path, "1 hi\thello\n1\n2 who\tme\n1 your persona: is nice i said\tthanks\n2 a\tb\n", read_dialogues)
+    assert [len(dialogue.exchanges) for dialogue in reading.examples] == [1, 1, 2]
+    assert [tuple(rejected) for rejected in reading.rejected] == [(2, "no utterance")]
+    assert not reading.examples[2].persona
+
+
+def test_a_number_of_five_thousand_digits_is_no_number(tmp_path):
+    assert len(read(tmp_path, "1 a\tb\n" + "1" * 5000 + " a\tb\n", read_dialogues).rejected) == 1
+
+
 def test_persona_chat_is_read_whole(public_data):
     reading = read_dialogues(public_data("valid_self_original_no_cands.txt"))
     assert len(reading.examples) == 1000
@@ -96,6 +107,10 @@ def test_every_line_of_a_stream_ends_in_its_own_token_and_unknown_words_stay_who
     assert reading.examples.count("<unk>") == 2
     assert {"@,@", "@-@"} <= set(reading.examples)
     assert reading.warnings == ("other spellings of <unk>, read as it: 1",)
+
+
+def test_an_end_of_line_that_is_written_in_a_text_is_said(tmp_path):
+    assert "written in the text" in read(tmp_path, "a <eos> b\n", read_words).warnings[0]
 
 
 def test_a_mark_at_the_start_of_a_stream_is_no_word(tmp_path):

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from helpers.corpora import CorpusError, distinct, overlap, read_headlines, split
-from helpers.corpora.headlines import refuse_untrainable
+from helpers.corpora import CorpusError, distinct, overlap, read_headlines, refuse_untrainable, split
+
 
 GOOD = [f"Good thing number {word}" for word in ("one", "two", "three", "four", "five", "six")]
 BAD = [f"Bad thing number {word}" for word in ("one", "two", "three", "four", "five", "six")]
@@ -216,6 +216,173 @@ def test_half_a_character_is_replaced_and_named(tmp_path):
     texts(reading)[0].encode("utf-8")
 
 
+# what a tester's four hundred files found
+
+
+PLAIN = "A plain one,positive\nAnother one,negative\nA third,positive\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'text,label\n"Worst winter,negative\nBus late",positive\n',  # a stray quote on two lines, one after the other
+        '\ntext,label\n"Worst winter,negative\nShips sink,negative\nBus late,positive\n"\n',
+        '"Worst winter,negative\nShips sink,negative\nBus late",positive\n',
+    ],
+)
+def test_stray_quotes_do_not_merge_rows(tmp_path, content):
+    rows = sum(line.endswith(("positive", "negative")) for line in (content + PLAIN).splitlines())
+    reading = read(tmp_path, content + PLAIN, "file.csv")
+    assert len(reading.examples) == rows
+    assert warned(reading, "stray quote")
+
+
+def test_a_text_over_three_lines_with_commas_is_one_row_and_said(tmp_path):
+    reading = read(tmp_path, 'text,label\n"First, line\nsecond, line\nthird",positive\n' + PLAIN, "file.csv")
+    assert texts(reading)[0] == "First, line second, line third"
+    assert warned(reading, "over several lines, read as one: from lines 2")
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", "\n".encode("utf-16"), b"\xc2\xa0\n", b"\x0c", b"\xff\xfe\x00\x00", b"\xc2\x85"]
+)
+def test_a_file_that_is_blank_in_any_encoding_is_empty(tmp_path, content):
+    with pytest.raises(CorpusError, match="empty"):
+        read(tmp_path, content)
+
+
+def test_a_file_of_a_header_only_is_refused_by_its_name(tmp_path):
+    with pytest.raises(CorpusError, match=r"file\.tsv: no row can be used; give a headline"):
+        refuse_untrainable(read(tmp_path, "text\tlabel\n"))
+
+
+def test_numbers_that_are_names_are_not_counted_through(tmp_path):
+    reading = read(tmp_path, "Ships sink\t1\nTrains run\t1000000000000\nBuses go\t1\n")
+    assert labels(reading) == ["1", "1000000000000", "1"]
+
+
+@pytest.mark.parametrize("separator", [";", "|", "\t"])
+def test_commas_in_the_first_line_do_not_make_a_csv_of_commas(tmp_path, separator):
+    content = f"Ships, sink, and, burn{separator}negative\nLast, one{separator}positive\nok a, b{separator}positive\n"
+    reading = read(tmp_path, content, "file.csv")
+    assert texts(reading) == ["Ships, sink, and, burn", "Last, one", "ok a, b"]
+
+
+@pytest.mark.parametrize("tail", [",", ",,"])
+@pytest.mark.parametrize("header", ["", "text,label\n"])
+def test_empty_columns_at_the_end_are_cut(tmp_path, tail, header):
+    content = f"Trains run on time,positive{tail}\nShips sink,negative{tail}\nBuses arrive,positive{tail}\n"
+    reading = read(tmp_path, header + content, "file.csv")
+    assert texts(reading) == ["Trains run on time", "Ships sink", "Buses arrive"]
+    assert labels(reading) == ["positive", "negative", "positive"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("prices fall", "positive"), ("prices fall", "negative"), ("prices fall", "positive")],
+        [("Rain falls", "sci.space"), ("A longer one about cars", "rec.autos"), ("Sun shines", "sci.space"), ("Cars", "rec.autos")],
+        [("A x", "👍"), ("B x", "👎"), ("C x", "👍"), ("D x", "👎")],
+    ],
+)
+def test_text_and_label_are_not_exchanged(tmp_path, rows):
+    reading = read(tmp_path, "".join(f"{text}\t{label}\n" for text, label in rows))
+    assert list(zip(texts(reading), labels(reading), strict=True)) == rows
+
+
+def test_only_what_a_split_would_use_counts_as_trainable(tmp_path):
+    for content in ("Same\tpositive\nSame\tnegative\nOther\tpositive\nOther\tnegative\n", "A a\tpositive\n" * 3 + "B b\tnegative\n"):
+        with pytest.raises(CorpusError):
+            refuse_untrainable(read(tmp_path, content))
+
+
+@pytest.mark.parametrize("text", ["We are #10; they lead", "Law&regulation", "a=1&copy=2", r"AC\DC plays", "R&D at AT&T"])
+def test_a_text_that_only_looks_like_html_stays_as_it_is(tmp_path, text):
+    assert texts(read(tmp_path, f"{text}\tpositive\nPlain\tnegative\n"))[0] == text
+
+
+@pytest.mark.parametrize("line", ['{"text":"A x","label":' + "1" * 5000 + "}", "[" * 3000, '{"text":["a"],"label":"p"}', '{"text":NaN,"label":"p"}'])
+def test_odd_json_is_rejected_and_never_a_traceback(tmp_path, line):
+    reading = read(tmp_path, f'{{"text":"B y","label":"p"}}\n{line}\n', "file.JSONL")
+    assert texts(reading) == ["B y"]
+    assert lines_of(reading) == [2]
+
+
+def test_a_list_of_json_objects_is_read(tmp_path):
+    content = '[\n {"text":"A x","label":"p"},\n {"text":"B x","label":"n"}\n]\n'
+    assert texts(read(tmp_path, content, "file.json")) == ["A x", "B x"]
+
+
+def test_a_table_of_three_columns_rejects_what_it_cannot_place(tmp_path):
+    content = "text,label,source\nA story, positive, BBC, London\nC story,positive,AP\nD story,negative,\n"
+    reading = read(tmp_path, content, "file.csv")
+    assert texts(reading) == ["C story", "D story"]
+    assert reading.rejected == ((2, "4 columns where 3 are expected"),)
+
+
+def test_an_empty_last_column_is_no_missing_one(tmp_path):
+    reading = read(tmp_path, "text\tlabel\tsource\nA story\tpositive\tBBC\nB story\tnegative\t\n")
+    assert labels(reading) == ["positive", "negative"]
+    assert read(tmp_path, "A x\tpositive\nEmpty label\t\nB x\tnegative\n").rejected == ((2, "no label"),)
+
+
+def test_quoted_speech_does_not_make_a_csv_of_a_tsv(tmp_path):
+    reading = read(tmp_path, '"We lost", says boss\tnegative\n"We won", says boss\tpositive\n')
+    assert texts(reading) == ['"We lost", says boss', '"We won", says boss']
+
+
+def test_the_case_of_a_suffix_does_not_matter(tmp_path):
+    assert texts(read(tmp_path, 'text,label\n"Ships, sink",negative\nLast,positive\n', "file.CSV"))[0] == "Ships, sink"
+
+
+def test_a_header_may_stand_below_a_remark_and_again_in_the_middle(tmp_path):
+    reading = read(tmp_path, "# my data\ntext\tlabel\nA a\tpositive\nB b\tnegative\ntext\tlabel\nC c\tpositive\n")
+    assert texts(reading) == ["A a", "B b", "C c"]
+    assert reading.rejected == ((1, "stands before the header"), (5, "the header again"))
+
+
+def test_the_longest_column_is_the_text_where_its_name_is_unknown(tmp_path):
+    reading = read(tmp_path, "nr,Satz,label\n0,Trains run on,pos\n1,Ships sink,neg\n", "file.csv")
+    assert texts(reading) == ["Trains run on", "Ships sink"]
+    assert warned(reading, "column 'satz' is taken for the text")
+
+
+@pytest.mark.parametrize("first", ["5,Great phone", "3,A neutral story about rain"])
+def test_a_first_row_with_a_rare_label_is_no_header(tmp_path, first):
+    content = first + "\n" + "".join(f"{1 + n % 2},Phone number {n} is here\n" for n in range(16))
+    assert len(read(tmp_path, content, "file.csv").examples) == 17
+
+
+def test_a_row_that_begins_with_target_is_no_header(tmp_path):
+    assert len(read(tmp_path, "Target\tpositive\nShips sink\tnegative\nBuses arrive\tpositive\n").examples) == 3
+
+
+def test_fasttext_with_other_lines_and_several_labels(tmp_path):
+    content = "# remark\n__label__a Trains run\n __label__b Ships sink\n__label__a __label__b Both\n__label__a Buses, arrive\n"
+    reading = read(tmp_path, content, "train.txt")
+    assert texts(reading) == ["Trains run", "Ships sink", "Buses, arrive"]
+    assert reading.rejected == ((1, "no __label__ at its start"), (4, "more than one label"))
+
+
+def test_reading_is_not_quadratic(tmp_path):
+    import time
+
+    content = "".join(f"Headline number {n} of many\t{'rare' + str(n) if n % 3 == 0 else n % 2}\n" for n in range(30_000))
+    start = time.perf_counter()
+    read(tmp_path, content)
+    assert time.perf_counter() - start < 8
+
+
+def test_one_control_character_does_not_make_a_binary_file(tmp_path):
+    assert len(read(tmp_path, "A x\t1\n\x07B y\t2\nC z\t1\n").examples) == 3
+
+
+def test_one_line_may_hold_both_encodings_and_mojibake_beside_emoji(tmp_path):
+    reading = read(tmp_path, "Café ".encode() + b"Caf\xe9\tx\n" + "CafÃ© 🎉\ty\n".encode())
+    assert texts(reading)[0] == "Café Café"
+    assert warned(reading, "mojibake (UTF-8 that was read as cp1252 once): lines 2")
+
+
 # labels, words and repeats
 
 
@@ -246,7 +413,7 @@ def test_a_missing_class_is_named(tmp_path):
 
 def test_a_label_with_one_example_is_named(tmp_path):
     content = "".join(f"{text}\tpositive\n" for text in GOOD) + "Odd one\tneutrall\nBad\tnegative\nWorse\tnegative\n"
-    assert warned(read(tmp_path, content), "label 'neutrall' has a single example, on line 7")
+    assert warned(read(tmp_path, content), "labels with a single example: lines 7")
 
 
 def test_a_very_long_line_is_named(tmp_path):
@@ -287,7 +454,7 @@ def test_a_missing_file_and_a_folder_are_refused_by_their_names(tmp_path):
         ("a\tpositive\nb\tpositive\n", "one class, 'positive'"),
         ("a\tpositive\nb\tnegative\n", "too few rows to split"),
         ("a\tx\nb\ty\nc\tz\n", "too few rows to split, 3 for 3 classes"),
-        ("no label\nnone either\n", "no row could be kept"),
+        ("no label\nnone either\n", "no row can be used; 2 rejected, the first: 1 column"),
     ],
 )
 def test_a_file_that_cannot_be_split_is_refused(tmp_path, content, reason):

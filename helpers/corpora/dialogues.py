@@ -6,8 +6,8 @@ from pathlib import Path
 
 from helpers.corpora.reading import Reading, Rejected, number_list, read_lines
 
-_NUMBERED = re.compile(r"(\d+)([ \t])(.*)")
-_PERSONA = re.compile(r"(your|partner's) persona:\s*(.*)")
+_NUMBERED = re.compile(r"(\d{1,9})(?:(?=\s)(.*))?")
+_PERSONA = re.compile(r"(your|partner's) persona:\s*([^\t]+)")
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ def read_dialogues(path: Path | str) -> Reading[Dialogue]:
     for number, line in enumerate(source.lines, start=1):
         if not line.strip():
             continue
-        found = _NUMBERED.match(line.strip())
+        found = _NUMBERED.fullmatch(line.strip())
         if found is None:
             rejected.append(Rejected(number, "no number at its start"))
             continue
-        count, content = int(found[1]), found[2] + found[3]
+        count, content = int(found[1]), (found[2] or "").removeprefix(" ")
         if count <= last or last == 0:
             finish()
             persona, partner, exchanges, begin = [], [], [], number
@@ -55,7 +55,7 @@ def read_dialogues(path: Path | str) -> Reading[Dialogue]:
         if count != last + 1:
             skipped.append(number)
         last = count
-        if fact := _PERSONA.match(content.strip()):
+        if fact := _PERSONA.fullmatch(content.strip()):
             (persona if fact[1] == "your" else partner).append(fact[2])
             if exchanges:
                 late.append(number)

@@ -2,12 +2,14 @@
 
 import html
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.corpora.reading import CorpusError, Reading, Rejected, number_list, read_lines
-from helpers.corpora.tables import Row, read_rows
+from helpers.corpora.layout import LABEL, Row
+from helpers.corpora.reading import Reading, Rejected, number_list, read_lines
+from helpers.corpora.tables import read_rows
 from helpers.text import tokenize
 
 LONG = 100  # words; a longer headline is most likely no headline
@@ -26,9 +28,10 @@ class Headline(NamedTuple):
         return tokenize(self.text)
 
 
-_LABEL = re.compile(r"[\w+/-]+(?: [\w+/-]+){0,2}")
 _MARKUP = re.compile(r"</?(?:a|b|br|div|em|font|i|p|span|strong|u)\b[^<>]*>", re.IGNORECASE)
-_BARE_ENTITY = re.compile(r"(?<!&)#(\d{2,5});")  # AG News has lost the & of its entities
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{2,31});", re.IGNORECASE)
+_BARE_ENTITY = re.compile(r"(?<!&)#(3[4689]|60|62|8\d{3});")  # AG News has lost the & of its quotes and dashes,
+_BACKSLASH = re.compile(r"\\(?=[a-z$])")  # and has backslashes between words and before dollars
 _ENTITY_SENTIMENT = re.compile(r""":\s*(['"])(positive|negative|neutral)\1\s*(?=[,}])""")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -51,25 +54,10 @@ def read_headlines(path: Path | str) -> Reading[Headline]:
     for row in table.rows:
         example = _to_headline(row)
         (rejected if isinstance(example, Rejected) else examples).append(example)
-    examples, header = _without_header(examples)
-    rejected += header
+    examples, doubtful = _without_doubtful(examples)
+    rejected += doubtful
     warnings += _label_warnings(table.rows, examples) + _text_warnings(examples)
     return Reading(path, tuple(examples), tuple(sorted(rejected)), source.encoding, tuple(warnings))
-
-
-def refuse_untrainable(reading: Reading[Headline]) -> None:
-    """Raise CorpusError where nothing can be trained on a file: no row, one class, or too few rows to split."""
-    labels = Counter(example.label for example in reading.examples)
-    if not labels:
-        found = f" ({len(reading.rejected)} rejected, the first: {reading.rejected[0].reason})"
-        raise CorpusError(f"{reading.path}: no row could be kept{found if reading.rejected else ''}")
-    if len(labels) == 1:
-        raise CorpusError(f"{reading.path}: all rows have one class, {next(iter(labels))!r}; give two or more")
-    if len(reading.examples) <= len(labels):
-        raise CorpusError(
-            f"{reading.path}: too few rows to split, {len(reading.examples)} for {len(labels)} classes; "
-            "give at least one to train on for each class, and one to test on"
-        )
 
 
 def _to_headline(row: Row) -> Headline | Rejected:
@@ -86,7 +74,7 @@ def _to_headline(row: Row) -> Headline | Rejected:
         (label,) = sentiments
         if label == "neutral":
             return Rejected(row.line, "all its entities are neutral")
-    if len(label) > 30 or not _LABEL.fullmatch(label):
+    if not LABEL.fullmatch(label):
         return Rejected(row.line, f"no label at its end: {label[:40]!r} is none")
     if not tokenize(text):
         return Rejected(row.line, "no words in it, only punctuation")
@@ -94,25 +82,33 @@ def _to_headline(row: Row) -> Headline | Rejected:
 
 
 def _clean(text: str) -> str:
-    """Undo HTML entities and tags, drop stray backslashes, and fold white space."""
+    """Undo HTML entities and tags and AG News' debris, and fold white space."""
     text = _SURROGATE.sub("\ufffd", text)
-    text = html.unescape(_BARE_ENTITY.sub(r"&#\1;", text))
-    return " ".join(_MARKUP.sub(" ", text).replace("\\", " ").split())
+    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BARE_ENTITY.sub(r"&#\1;", text))
+    return " ".join(_BACKSLASH.sub(" ", _MARKUP.sub(" ", text)).split())
 
 
 def _normalise(label: str) -> str:
-    """Fold case and white space; a whole number that went through a table of floats (1.0) is 1 again."""
-    label = " ".join(label.strip().strip('"').casefold().split()).removeprefix("__label__")
+    """Fold case and white space, drop quotes and invisible characters; a whole number that was a float (1.0) is 1."""
+    label = "".join(character for character in label if unicodedata.category(character) != "Cf")
+    label = " ".join(label.strip().strip("\"'").casefold().split())
     return re.sub(r"^(-?\d+)\.0+$", r"\1", label)
 
 
-def _without_header(examples: list[Headline]) -> tuple[list[Headline], list[Rejected]]:
-    """Take a first line for a header where its label stands nowhere else in ten lines or more of few labels."""
-    others = Counter(example.label for example in examples[1:])
-    if len(examples) > 10 and examples[0].line == 1 and examples[0].label not in others and min(others.values()) > 1:
-        reason = f"taken for a header: its label {examples[0].label!r} stands nowhere else"
-        return examples[1:], [Rejected(1, reason)]
-    return examples, []
+def _without_doubtful(examples: list[Headline]) -> tuple[list[Headline], list[Rejected]]:
+    """Reject what only looks like a label, in files of more than ten rows: it stands nowhere else, and is the first
+    line's (a header in another language) or of several words (the end of a text that has no label)."""
+    labels = Counter(example.label for example in examples)
+    kept, rejected = [], []
+    for example in examples:
+        words = re.search(r"[ .]", example.label) and not re.fullmatch(r"[\d.+-]+", example.label)
+        heading = example.line == 1 and len(example.tokens) <= 3 and not re.search(r"\d|positive|negative|neutral", example.label)
+        if len(examples) > 10 and labels[example.label] == 1 and (words or heading):
+            kind = "taken for a header" if heading else "no label at its end"
+            rejected.append(Rejected(example.line, f"{kind}: {example.label!r} stands nowhere else"))
+        else:
+            kept.append(example)
+    return kept, rejected
 
 
 def _label_warnings(rows: list[Row], examples: list[Headline]) -> list[str]:
@@ -122,12 +118,12 @@ def _label_warnings(rows: list[Row], examples: list[Headline]) -> list[str]:
     for row in rows:
         spellings[_normalise(row.label)].add(row.label.strip())
     labels = Counter(example.label for example in examples)
-    for label in sorted(labels):
-        if len(spellings[label]) > 1:
-            warnings.append(f"read as one label: {', '.join(sorted(spellings[label]))}")
-        if labels[label] == 1 and len(examples) > 2 * len(labels):
-            line = next(example.line for example in examples if example.label == label)
-            warnings.append(f"label {label!r} has a single example, on line {line}")
+    warnings += [
+        f"read as one label: {', '.join(sorted(spellings[label]))}" for label in sorted(labels) if len(spellings[label]) > 1
+    ]
+    single = [example.line for example in examples if labels[example.label] == 1]
+    if single and len(examples) > 2 * len(labels):
+        warnings.append(f"labels with a single example: lines {number_list(single)}")
     opposite = {"positive": "negative", "negative": "positive"}
     warnings += [
         f"no example of class {opposite[label]!r}"
@@ -136,9 +132,9 @@ def _label_warnings(rows: list[Row], examples: list[Headline]) -> list[str]:
     ]
     if labels and all(re.fullmatch(r"\d+", label) for label in labels):
         numbers = {int(label) for label in labels}
-        gaps = sorted(set(range(min(numbers), max(numbers))) - numbers)
-        if gaps:
-            warnings.append(f"no example of class {number_list(gaps)}")
+        if max(numbers) - min(numbers) <= 2 * len(numbers):  # else they are names and no count
+            gaps = sorted(set(range(min(numbers), max(numbers))) - numbers)
+            warnings += [f"no example of class {number_list(gaps)}"] if gaps else []
     return warnings
 
 

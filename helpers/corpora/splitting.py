@@ -1,11 +1,12 @@
 """Examples to a training and a test set that share nothing."""
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from helpers.corpora.headlines import Headline
+from helpers.corpora.reading import CorpusError, Reading
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,24 @@ def overlap(train: Sequence[Headline], test: Sequence[Headline]) -> tuple[Headli
     """Return the examples of `test` whose text, compared as tokens, stands in `train` too."""
     known = {tuple(example.tokens) for example in train}
     return tuple(example for example in test if tuple(example.tokens) in known)
+
+
+def refuse_untrainable(reading: Reading[Headline]) -> None:
+    """Raise CorpusError where nothing can be trained on a file: no row, one class, or too few rows to split.
+
+    Repeats and texts with more than one label do not count: `split` leaves them out.
+    """
+    labels = Counter(example.label for example in distinct(reading.examples))
+    if not labels:
+        found = f"; {len(reading.rejected)} rejected, the first: {reading.rejected[0].reason}" if reading.rejected else ""
+        raise CorpusError(f"{reading.path}: no row can be used{found}; give a headline and a label a line, a tab between")
+    if len(labels) == 1:
+        raise CorpusError(f"{reading.path}: all usable rows have one class, {next(iter(labels))!r}; give two or more")
+    if labels.total() <= len(labels):
+        raise CorpusError(
+            f"{reading.path}: too few rows to split, {labels.total()} for {len(labels)} classes (repeats left out); "
+            "give at least one to train on for each class, and one to test on"
+        )
 
 
 def _place(example: Headline) -> str:

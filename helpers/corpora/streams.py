@@ -21,14 +21,17 @@ def read_words(path: Path | str) -> Reading[str]:
     """
     path = Path(path)
     source = read_lines(path)
-    words, respelled = [], 0
+    words, respelled, written = [], 0, 0
     for line in source.lines:
         for word in line.split():
             if word != UNKNOWN and word.lower() == UNKNOWN:
                 word, respelled = UNKNOWN, respelled + 1
+            written += word == END_OF_LINE
             words.append(word)
         words.append(END_OF_LINE)
     warnings = list(source.warnings)
+    if written:
+        warnings.append(f"{END_OF_LINE} is written in the text, and read as the end of a line: {written}")
     if respelled:
         warnings.append(f"other spellings of {UNKNOWN}, read as it: {respelled}")
     return Reading(path, tuple(words), (), source.encoding, tuple(warnings))

@@ -1,29 +1,24 @@
-"""Lines to rows of a text and a label: separators, quotes, headers, JSON lines."""
+"""Lines to rows of a text and a label: the format is recognised, and every line is a row or rejected."""
 
-import csv
-import io
 import json
-import re
-from collections import Counter
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from helpers.corpora.reading import Rejected, number_list
+from helpers.corpora.layout import (
+    LABEL_NAMES,
+    TEXT_NAMES,
+    Row,
+    choose_layout,
+    choose_separator,
+    without_empty_columns,
+)
+from helpers.corpora.quoted import looks_quoted, quoted_records, without_quoted_separators
+from helpers.corpora.reading import Rejected
 
-_TEXT_NAMES = ("headline", "title", "text", "sentence", "review", "content", "news", "tweet")
-_LABEL_NAMES = ("label", "sentiment", "labels", "class", "class index", "category", "target", "polarity", "decisions")
-_SEPARATORS = ("\t", "@", ";", "|", ",")
-_LONGEST_RECORD = 20  # lines; a quote that is open for longer was never meant to open
-
-
-class Row(NamedTuple):
-    """The text and the label of one record as they stand, and the line on which it begins."""
-
-    line: int
-    text: str
-    label: str
+_FASTTEXT = "__label__"
 
 
 @dataclass
@@ -34,152 +29,94 @@ class Table:
     rejected: list[Rejected] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-
-class _Layout(NamedTuple):
-    columns: int
-    text: int
-    label: int
-
-    def row(self, line: int, cells: Sequence[str], separator: str) -> Row | Rejected:
-        """Take text and label out of a record; separators too many belong to the text."""
-        extra = len(cells) - self.columns
-        if extra < 0:
-            return Rejected(line, f"{len(cells)} column{'s'[: len(cells) > 1]} where {self.columns} are expected")
-        label = cells[self.label + extra] if self.label > self.text else cells[self.label]
-        return Row(line, separator.join(cells[self.text : self.text + extra + 1]), label)
+    def add(self, row: Row | Rejected) -> None:
+        """Put a row where it belongs."""
+        (self.rejected if isinstance(row, Rejected) else self.rows).append(row)
 
 
 def read_rows(path: Path, lines: Sequence[str]) -> Table:
-    """Recognise the format of `lines` and make rows of them; blank lines are passed over."""
+    """Make rows of `lines`; blank ones are passed over. There must be one that is not blank."""
     filled = [line for line in lines if line.strip()]
-    if path.suffix in (".jsonl", ".ndjson", ".json") or filled[0].lstrip().startswith("{"):
+    suffix = path.suffix.lower()
+    if suffix in (".jsonl", ".ndjson", ".json") or _most(filled, "{"):
         return _json_rows(lines)
-    if all(line.startswith("__label__") for line in filled):
-        pairs = ((number, line.split(maxsplit=1)) for number, line in _numbered(lines))
-        return _table(list(pairs), " ", _Layout(2, 1, 0))
-    table = Table()
-    if path.suffix == ".csv" or _looks_quoted(filled):
-        separator = max((",", ";", "\t", "|"), key=_outside_quotes(filled[0]).count)
-        records = list(_csv_records(lines, separator, table))
+    if _most(filled, _FASTTEXT):
+        return _fasttext_rows(lines)
+    quoted = suffix == ".csv" or (suffix != ".tsv" and not _most_have_tabs(filled) and looks_quoted(filled))
+    if quoted:
+        separator = choose_separator([without_quoted_separators(line) for line in filled], filled[:3])
+        records, warnings = quoted_records(lines, separator)
     else:
-        separator = _separator(filled)
-        records = [(number, line.rstrip().split(separator)) for number, line in _numbered(lines)]
-    layout, header = _layout(records)
-    found = _table(records[1:] if header else records, separator, layout)
-    if header:
-        table.warnings.append(f"line {records[0][0]} is a header and no example")
-    return Table(found.rows, table.rejected + found.rejected, table.warnings + found.warnings)
+        separator = choose_separator(filled, filled[:3])
+        records, warnings = [(number, line.split(separator)) for number, line in _numbered(lines)], []
+    table = Table(warnings=warnings)
+    records = without_empty_columns(records)
+    layout, header, doubts = choose_layout(records)
+    table.warnings += doubts
+    if header is not None:
+        names = records[header][1]
+        table.warnings.append(f"line {records[header][0]} is a header and no example")
+        table.rejected += [Rejected(line, "stands before the header") for line, _ in records[:header]]
+        table.rejected += [Rejected(line, "the header again") for line, cells in records[header + 1 :] if cells == names]
+        records = [record for record in records[header + 1 :] if record[1] != names]
+    for record in records:
+        table.add(layout.row(record, separator))
+    return table
 
 
 def _numbered(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
-def _table(records: Sequence[tuple[int, Sequence[str]]], separator: str, layout: _Layout) -> Table:
+def _most(lines: Sequence[str], start: str) -> bool:
+    return sum(line.lstrip().startswith(start) for line in lines) > len(lines) / 2
+
+
+def _most_have_tabs(lines: Sequence[str]) -> bool:
+    return sum("\t" in line for line in lines) > len(lines) / 2
+
+
+def _fasttext_rows(lines: Sequence[str]) -> Table:
     table = Table()
-    for line, cells in records:
-        row = layout.row(line, cells, separator)
-        (table.rejected if isinstance(row, Rejected) else table.rows).append(row)
+    for number, line in _numbered(lines):
+        label, _, text = line.strip().partition(" ")
+        if not label.startswith(_FASTTEXT):
+            table.add(Rejected(number, f"no {_FASTTEXT} at its start"))
+        elif text.lstrip().startswith(_FASTTEXT):
+            table.add(Rejected(number, "more than one label"))
+        else:
+            table.add(Row(number, text, label.removeprefix(_FASTTEXT)))
     return table
-
-
-def _separator(lines: Sequence[str]) -> str:
-    """Return the separator after which most lines end in something that a label could be."""
-    def fitting(separator: str) -> int:
-        return sum(separator in line.rstrip() and _like_label(line.rstrip().rsplit(separator, 1)[1]) for line in lines)
-
-    with_tabs = sum("\t" in line.rstrip() for line in lines)
-    return "\t" if 2 * with_tabs >= len(lines) else max(_SEPARATORS, key=fitting)
-
-
-def _like_label(cell: str) -> bool:
-    """A label is short: up to three words of letters, digits, + and -."""
-    return bool(re.fullmatch(r"\s*\"?[\w+/-]{1,20}(?: [\w+/-]{1,20}){0,2}\"?\s*", cell))
-
-
-def _layout(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[_Layout, bool]:
-    """Tell the columns of text and label: by a header's names, else by which of the ends looks like labels."""
-    names = [cell.strip().strip('"').casefold() for cell in records[0][1]]
-    label = next((names.index(name) for name in _LABEL_NAMES if name in names), None)
-    text = next((names.index(name) for name in _TEXT_NAMES if name in names), None)
-    if label is not None and (text is not None or len(names) == 2):
-        return _Layout(len(names), 1 - label if text is None else text, label), True
-    whole = [cells for _, cells in records if len(cells) > 1] or [["", ""]]
-    first, last = [cells[0] for cells in whole], [cells[-1] for cells in whole]
-    share_first = sum(map(_like_label, first)) / len(whole)
-    share_last = sum(map(_like_label, last)) / len(whole)
-    fewer_first = len(Counter(first)) < len(Counter(last))
-    if share_first > share_last + 0.2 or (share_first > share_last - 0.2 and fewer_first):
-        return _Layout(2, 1, 0), False
-    return _Layout(2, 0, 1), False
-
-
-def _looks_quoted(lines: Sequence[str]) -> bool:
-    """Whether most lines are whole CSV records that begin with a quote, whatever the file is called."""
-    whole = [line for line in lines if re.match(r'\s*"[^"]*(?:""[^"]*)*"\s*[,;|]', line)]
-    return len(whole) > 0.5 * len(lines)
-
-
-def _outside_quotes(line: str) -> str:
-    return re.sub(r'"[^"]*"', "", line)
-
-
-def _csv_records(lines: Sequence[str], separator: str, table: Table) -> Iterator[tuple[int, list[str]]]:
-    """Read CSV so that a stray quote spoils its own line and no other.
-
-    A quoted field may go over several lines; but where a line inside it is a whole record by itself, the quote
-    that opened it is taken as a plain character, and so is one that is followed by more text.
-    """
-    columns = len(_outside_quotes(lines[0]).split(separator))
-    stray, start = [], 0
-    while start < len(lines):
-        if not lines[start].strip():
-            start += 1
-            continue
-        cells, span = _quoted_record(lines[start : start + _LONGEST_RECORD], separator)
-        inside = lines[start + 1 : start + span]
-        if cells is None or any(
-            line.count('"') % 2 == 0 and len(_outside_quotes(line).split(separator)) >= columns > 1 for line in inside
-        ):
-            stray.append(start + 1)
-            cells, span = lines[start].split(separator), 1
-        yield start + 1, cells
-        start += span
-    if stray:
-        table.warnings.append(f"a stray quote, read as a plain character: lines {number_list(stray)}")
-
-
-def _quoted_record(lines: Sequence[str], separator: str) -> tuple[list[str] | None, int]:
-    """Return the record that begins on the first line and its number of lines; None where the quotes are wrong."""
-    for span in range(1, len(lines) + 1):
-        try:
-            text = io.StringIO("\n".join(lines[:span]), newline="")
-            return next(csv.reader(text, delimiter=separator, strict=True)), span
-        except csv.Error as error:
-            if "unexpected end of data" not in str(error):
-                break
-    return None, 1
 
 
 def _json_rows(lines: Sequence[str]) -> Table:
-    """Read one JSON object a line."""
+    """Read one JSON object a line; a list of objects, on one line or over several, is read as well."""
     table = Table()
     for number, line in _numbered(lines):
+        text = line.strip().rstrip(",")
+        if text in ("[", "]"):
+            continue
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            table.rejected.append(Rejected(number, f"no JSON object: {error.msg} at column {error.colno}"))
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            where = f": {error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+            table.add(Rejected(number, f"no JSON object{where}"))
             continue
-        if not isinstance(record, dict):
-            table.rejected.append(Rejected(number, "JSON, but no object with a text and a label"))
-            continue
-        fields = {str(name).strip().casefold(): value for name, value in record.items()}
-        text, label = (
-            next((fields[name] for name in names if fields.get(name) is not None), None)
-            for names in (_TEXT_NAMES, _LABEL_NAMES)
-        )
-        if text is None or label is None:
-            table.rejected.append(Rejected(number, f"no {'text' if text is None else 'label'}"))
-        else:
-            table.rows.append(Row(number, str(text), str(label)))
+        for entry in record if isinstance(record, list) else [record]:
+            table.add(_json_row(number, entry))
     return table
+
+
+def _json_row(line: int, record: Any) -> Row | Rejected:
+    if not isinstance(record, dict):
+        return Rejected(line, "JSON, but no object with a text and a label")
+    fields = {str(name).strip().casefold(): value for name, value in record.items()}
+    found = []
+    for kind, names in (("text", TEXT_NAMES), ("label", LABEL_NAMES)):
+        value = next((fields[name] for name in names if fields.get(name) is not None), None)
+        if value is None:
+            return Rejected(line, f"no {kind}")
+        if not isinstance(value, str | int) and not (isinstance(value, float) and math.isfinite(value)):
+            return Rejected(line, f"its {kind} is no string")
+        found.append(str(value))
+    return Row(line, *found)
