@@ -148,13 +148,16 @@ def _trained(options: argparse.Namespace) -> dict:
     start = time.perf_counter()
     path = options.data or DATA / "headlines.tsv"
     reading = read_headlines(path)
-    _print_reading(path, {
-        "kept": len(reading.examples),
-        "labels": Counter(example.label for example in reading.examples),
-        "rejected": [rejected._asdict() for rejected in reading.rejected],
-        "encoding": reading.encoding,
-        "warnings": reading.warnings,
-    })
+    _print_reading(
+        path,
+        {
+            "kept": len(reading.examples),
+            "labels": Counter(example.label for example in reading.examples),
+            "rejected": [rejected._asdict() for rejected in reading.rejected],
+            "encoding": reading.encoding,
+            "warnings": reading.warnings,
+        },
+    )
     refuse_untrainable(reading)
     device = choose_device(options.device)
     parts = split(reading.examples)

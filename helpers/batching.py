@@ -42,9 +42,7 @@ class Collate:
         return Batch(tokens, lengths, torch.tensor([int(label) for _, label in pairs], dtype=torch.int64))
 
 
-def encode(
-    examples: Sequence[Headline], vocabulary: Vocabulary, labels: Sequence[str]
-) -> list[tuple[list[int], int]]:
+def encode(examples: Sequence[Headline], vocabulary: Vocabulary, labels: Sequence[str]) -> list[tuple[list[int], int]]:
     """Return (numbers, label) for each example; a label's number is its place in `labels`.
 
     Raises ValueError, naming the line, for a label that is not among them.

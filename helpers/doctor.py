@@ -92,7 +92,9 @@ def _compiler() -> Check:
     for name in names:
         if path := shutil.which(name):
             return Check("C++ compiler", "ok", path)
-    return Check("C++ compiler", "note", f"none ({' or '.join(names)})", "torch.compile is skipped without one; all else runs")
+    return Check(
+        "C++ compiler", "note", f"none ({' or '.join(names)})", "torch.compile is skipped without one; all else runs"
+    )
 
 
 def _texts() -> Check:
@@ -116,7 +118,9 @@ def _torch(torch) -> Check:
         layer = torch.nn.LSTM(4, 4)
         layer(torch.ones(3, 2, 4))[0].sum().backward()
     except Exception as error:  # the fault may lie anywhere in the installation
-        return Check("torch", "missing", f"{torch.__version__} cannot train: {error}", "pip install -r requirements.txt")
+        return Check(
+            "torch", "missing", f"{torch.__version__} cannot train: {error}", "pip install -r requirements.txt"
+        )
     return Check("torch", "ok", f"{torch.__version__}, a training step works")
 
 
@@ -137,4 +141,6 @@ def _accelerator() -> Check:
         return Check("accelerator", "ok", f"{device} ({device_name(device)})")
     if fault:
         return Check("accelerator", "note", fault, "everything runs on the CPU until then")
-    return Check("accelerator", "note", "none", "everything runs on the CPU; GPU figures come from recorded measurements")
+    return Check(
+        "accelerator", "note", "none", "everything runs on the CPU; GPU figures come from recorded measurements"
+    )

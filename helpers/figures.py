@@ -101,7 +101,11 @@ def graph(output: torch.Tensor, names: Mapping[torch.Tensor, str] | None = None)
         columns[0 if is_leaf else first - depth[node]].append(node)
     place = {}
     for column, nodes in columns.items():  # what reads a leaf stands level with it
-        nodes.sort(key=lambda node: min((labels[n] for n in network.predecessors(node) if colours[n] == ORANGE), default=labels[node]))
+        nodes.sort(
+            key=lambda node: min(
+                (labels[n] for n in network.predecessors(node) if colours[n] == ORANGE), default=labels[node]
+            )
+        )
         for row, node in enumerate(nodes):
             place[node] = (column, row - (len(nodes) - 1) / 2)
     axes = _new_axes("", "")
@@ -163,6 +167,4 @@ def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
         height = transform((x, y))[1]
         shift = max(0.0, last + 15 - height)
         last = height + shift
-        axes.annotate(
-            name, (x, y), xytext=(6, shift * 72 / axes.figure.dpi), textcoords="offset points", va="center"
-        )
+        axes.annotate(name, (x, y), xytext=(6, shift * 72 / axes.figure.dpi), textcoords="offset points", va="center")

@@ -129,7 +129,7 @@ def majority(train: Sequence[Headline]) -> str:
 
 
 def bag_of_words(train: Sequence[Headline], test: Sequence[Headline]) -> list[str]:
-    """Return a label for each of `test`, by tf-idf over one and two words and logistic regression: the baseline to beat."""
+    """Return a label for each of `test`: tf-idf over one and two words with logistic regression, a baseline to beat."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # seconds to import, and only needed here
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

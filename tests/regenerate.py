@@ -48,7 +48,9 @@ def comparable(outputs: list) -> list:
             result.append((output.name, clean(output.text)))
         else:
             data = output.get("data", {})
-            result.append(sorted((k, clean(v) if k.startswith("text/") else "") for k, v in data.items() if k != WIDGET))
+            result.append(
+                sorted((k, clean(v) if k.startswith("text/") else "") for k, v in data.items() if k != WIDGET)
+            )
     return result
 
 

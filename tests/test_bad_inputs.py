@@ -1,4 +1,4 @@
-"""The faulty files of the public cases, where the reader has them: the right count, the right lines, the right reasons."""
+"""The faulty files of the public cases, where the reader has them: right counts, lines and reasons."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,12 @@ EXPECTED = {  # kept, labels, rejected lines, a piece of each warning
     "14_unsorted_lengths.tsv": (4, {"positive": 2, "negative": 2}, [], []),
     "15_na_like_headlines.csv": (8, {"positive": 5, "negative": 3}, [], ["line 1 is a header"]),
     "16_emoji_and_surrogates.jsonl": (3, {"positive": 2, "negative": 1}, [], ["halves of a character"]),
-    "18_duplicates_and_conflicts.train.tsv": (5, {"positive": 3, "negative": 2}, [], ["duplicates", "conflicting labels"]),
+    "18_duplicates_and_conflicts.train.tsv": (
+        5,
+        {"positive": 3, "negative": 2},
+        [],
+        ["duplicates", "conflicting labels"],
+    ),
     "18_duplicates_and_conflicts.test.tsv": (2, {"positive": 1, "negative": 1}, [], []),
     "21_at_separator.txt": (3, {"positive": 1, "negative": 1, "neutral": 1}, [3, 4], []),
     "28_single_class.tsv": (3, {"negative": 3}, [], ["no example of class 'positive'"]),
@@ -43,7 +48,9 @@ def test_a_faulty_file_is_read_as_it_should_be(bad_inputs, name):
     kept, labels, rejected, warnings = EXPECTED[name]
     reading = read_headlines(bad_inputs / name)
     assert len(reading.examples) == kept
-    assert {label: [e.label for e in reading.examples].count(label) for label in {e.label for e in reading.examples}} == labels
+    assert {
+        label: [e.label for e in reading.examples].count(label) for label in {e.label for e in reading.examples}
+    } == labels
     assert [line for line, _ in reading.rejected] == rejected
     assert len(reading.warnings) == len(warnings)
     assert all(piece in found for piece, found in zip(warnings, reading.warnings, strict=True))
@@ -59,6 +66,11 @@ def test_dialogues_and_streams_are_read_as_they_should_be(bad_inputs):
 
 
 def test_every_faulty_file_is_among_those_expected(bad_inputs):
-    others = {"25_persona_control_good.txt", "26_persona_malformed.txt", "22_lm_wikitext_style.txt", "23_lm_with_bom.txt"}
+    others = {
+        "25_persona_control_good.txt",
+        "26_persona_malformed.txt",
+        "22_lm_wikitext_style.txt",
+        "23_lm_with_bom.txt",
+    }
     found = {path.name for path in bad_inputs.iterdir() if path.name[0].isdigit()}
     assert found == set(EXPECTED) | others | {"31_empty_file.tsv"}

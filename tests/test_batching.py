@@ -65,7 +65,9 @@ def test_a_real_token_numbered_zero_is_not_masked():
 
 @pytest.mark.parametrize("start", ["spawn", "forkserver"])
 def test_workers_that_inherit_nothing_can_make_batches(start):
-    loader = DataLoader(PAIRS, batch_size=3, collate_fn=Collate(), num_workers=1, multiprocessing_context=start, timeout=60)
+    loader = DataLoader(
+        PAIRS, batch_size=3, collate_fn=Collate(), num_workers=1, multiprocessing_context=start, timeout=60
+    )
     (batch,) = loader
     assert batch.lengths.tolist() == [2, 4, 1]
 

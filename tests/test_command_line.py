@@ -135,10 +135,21 @@ def test_train_ends_in_a_line_of_results(headlines, tmp_path):
     assert done.stderr == ""
     result = json.loads(done.stdout.splitlines()[-1])
     assert set(result) == {
-        "test_accuracy", "majority_accuracy", "bag_of_words_accuracy", "examples", "rejected", "seconds", "device"
+        "test_accuracy",
+        "majority_accuracy",
+        "bag_of_words_accuracy",
+        "examples",
+        "rejected",
+        "seconds",
+        "device",
     }
     assert result["test_accuracy"] == result["bag_of_words_accuracy"] == 1.0
-    assert (result["majority_accuracy"], result["examples"], result["rejected"], result["device"]) == (0.5, 60, 0, "cpu")
+    assert (result["majority_accuracy"], result["examples"], result["rejected"], result["device"]) == (
+        0.5,
+        60,
+        0,
+        "cpu",
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,8 +169,20 @@ def test_wrong_options_end_with_2_and_say_what_is_right(headlines, options, mess
 
 
 def train(headlines, checkpoint, *options, epochs=6):
-    return [*COMMAND, "train", "--data", str(headlines), "--epochs", str(epochs), "--device", "cpu",
-            "--checkpoint", str(checkpoint), "--json", *options]
+    return [
+        *COMMAND,
+        "train",
+        "--data",
+        str(headlines),
+        "--epochs",
+        str(epochs),
+        "--device",
+        "cpu",
+        "--checkpoint",
+        str(checkpoint),
+        "--json",
+        *options,
+    ]
 
 
 def weights(path):
@@ -181,7 +204,9 @@ def test_a_killed_run_resumes_to_the_same_weights_bit_for_bit(headlines, tmp_pat
     subprocess.run(train(headlines, tmp_path / "whole"), check=True, capture_output=True, cwd=ROOT)
     code, *_ = stop_after_first_epoch(train(headlines, tmp_path / "killed"), signal.SIGKILL)
     assert code == -signal.SIGKILL
-    done = subprocess.run(train(headlines, tmp_path / "killed", "--resume"), check=True, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        train(headlines, tmp_path / "killed", "--resume"), check=True, capture_output=True, text=True, cwd=ROOT
+    )
     assert "resumed after epoch" in done.stdout
     whole, resumed = weights(tmp_path / "whole"), weights(tmp_path / "killed")
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)

@@ -87,7 +87,9 @@ def test_a_gpu_on_which_nothing_runs_is_not_chosen(monkeypatch, capsys):
 
 
 def test_cuda_visible_devices_is_respected():
-    program = "from helpers.device import find_accelerator; d, _ = find_accelerator(); print(d is None or d.type != 'cuda')"
+    program = (
+        "from helpers.device import find_accelerator; d, _ = find_accelerator(); print(d is None or d.type != 'cuda')"
+    )
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"

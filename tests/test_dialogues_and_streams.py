@@ -83,7 +83,9 @@ def test_a_dialogue_without_an_exchange_is_rejected(tmp_path):
 
 
 def test_a_bare_number_begins_a_dialogue_and_a_fact_has_no_tab(tmp_path):
-    reading = read(tmp_path, "1 hi\thello\n1\n2 who\tme\n1 your persona: is nice i said\tthanks\n2 a\tb\n", read_dialogues)
+    reading = read(
+        tmp_path, "1 hi\thello\n1\n2 who\tme\n1 your persona: is nice i said\tthanks\n2 a\tb\n", read_dialogues
+    )
     assert [len(dialogue.exchanges) for dialogue in reading.examples] == [1, 1, 2]
     assert [tuple(rejected) for rejected in reading.rejected] == [(2, "no utterance")]
     assert not reading.examples[2].persona
@@ -102,7 +104,9 @@ def test_persona_chat_is_read_whole(public_data):
 
 
 def test_every_line_of_a_stream_ends_in_its_own_token_and_unknown_words_stay_whole(tmp_path):
-    reading = read(tmp_path, " \n = A Title = \n \nmade in 1 @,@ 204 parts by <unk> , a well @-@ known <UNK>\n", read_words)
+    reading = read(
+        tmp_path, " \n = A Title = \n \nmade in 1 @,@ 204 parts by <unk> , a well @-@ known <UNK>\n", read_words
+    )
     assert reading.examples[:7] == (END_OF_LINE, "=", "A", "Title", "=", END_OF_LINE, END_OF_LINE)
     assert reading.examples.count("<unk>") == 2
     assert {"@,@", "@-@"} <= set(reading.examples)
@@ -114,7 +118,13 @@ def test_an_end_of_line_that_is_written_in_a_text_is_said(tmp_path):
 
 
 def test_a_mark_at_the_start_of_a_stream_is_no_word(tmp_path):
-    assert read(tmp_path, b"\xef\xbb\xbf \n = Second = \n", read_words).examples == (END_OF_LINE, "=", "Second", "=", END_OF_LINE)
+    assert read(tmp_path, b"\xef\xbb\xbf \n = Second = \n", read_words).examples == (
+        END_OF_LINE,
+        "=",
+        "Second",
+        "=",
+        END_OF_LINE,
+    )
 
 
 @pytest.mark.parametrize(("part", "words"), [("valid", 217_646), ("test", 245_569)])

@@ -7,7 +7,6 @@ import pytest
 
 from helpers.corpora import CorpusError, distinct, overlap, read_headlines, refuse_untrainable, split
 
-
 GOOD = [f"Good thing number {word}" for word in ("one", "two", "three", "four", "five", "six")]
 BAD = [f"Bad thing number {word}" for word in ("one", "two", "three", "four", "five", "six")]
 
@@ -39,8 +38,16 @@ def warned(reading, word):
 
 @pytest.mark.parametrize(
     ("encoding", "mark"),
-    [("utf-8", b""), ("utf-8", b"\xef\xbb\xbf"), ("utf-16", b""), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"),
-     ("utf-16-le", b""), ("utf-16-be", b""), ("utf-32", b"")],
+    [
+        ("utf-8", b""),
+        ("utf-8", b"\xef\xbb\xbf"),
+        ("utf-16", b""),
+        ("utf-16-le", b"\xff\xfe"),
+        ("utf-16-be", b"\xfe\xff"),
+        ("utf-16-le", b""),
+        ("utf-16-be", b""),
+        ("utf-32", b""),
+    ],
 )
 def test_unicode_is_read_in_each_of_its_encodings(tmp_path, encoding, mark):
     reading = read(tmp_path, mark + "Café “Rose” reopens\tpositive\nCafé closes\tnegative\n".encode(encoding))
@@ -115,7 +122,9 @@ def test_a_line_without_text_or_label_is_rejected_with_its_number(tmp_path, line
 
 def test_an_at_sign_in_a_text_without_label_does_not_make_one(tmp_path):
     lines = [f"{text}@positive" for text in GOOD] + [f"{text}@negative" for text in BAD]
-    reading = read(tmp_path, "\n".join([*lines, "Write to news@example.org for refunds today and tomorrow"]), "file.txt")
+    reading = read(
+        tmp_path, "\n".join([*lines, "Write to news@example.org for refunds today and tomorrow"]), "file.txt"
+    )
     assert Counter(labels(reading)) == {"positive": 6, "negative": 6}
     assert lines_of(reading) == [13]
 
@@ -143,7 +152,10 @@ def test_a_stray_quote_in_a_tsv_is_a_character(tmp_path):
 
 
 def test_a_stray_quote_in_a_csv_spoils_its_own_line_and_no_other(tmp_path):
-    content = 'text,label\n"Worst winter, say farmers,negative\nSkaters enjoy ice,positive\n"Quiet, at last",positive\n"Odd" day,negative\n'
+    content = (
+        'text,label\n"Worst winter, say farmers,negative\nSkaters enjoy ice,positive\n'
+        '"Quiet, at last",positive\n"Odd" day,negative\n'
+    )
     reading = read(tmp_path, content, "file.csv")
     assert texts(reading) == ['"Worst winter, say farmers', "Skaters enjoy ice", "Quiet, at last", '"Odd" day']
     assert labels(reading) == ["negative", "positive", "positive", "negative"]
@@ -165,7 +177,10 @@ def test_commas_without_quotes_belong_to_the_text(tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("id,headline,label,year\n7,Rain saves crop,positive,2020\n8,Flood ruins crop,negative,2021\n", "Rain saves crop"),
+        (
+            "id,headline,label,year\n7,Rain saves crop,positive,2020\n8,Flood ruins crop,negative,2021\n",
+            "Rain saves crop",
+        ),
         ("label,headline\npositive,Rain saves crop\nnegative,Flood ruins crop\n", "Rain saves crop"),
         ("Sentiment;Title\npositive;Rain saves crop\nnegative;Flood ruins crop\n", "Rain saves crop"),
     ],
@@ -196,14 +211,23 @@ def test_words_that_look_like_missing_values_are_texts(tmp_path):
 
 
 def test_html_and_its_debris_are_undone(tmp_path):
-    content = '"3","Shop chain\'s profit slips","It isn#39;t hiring\\this year &lt;b&gt;says&lt;/b&gt; AT&amp;T"\n"1","Talks","A"\n'
+    content = (
+        '"3","Shop chain\'s profit slips","It isn#39;t hiring\\this year &lt;b&gt;says&lt;/b&gt; AT&amp;T"\n'
+        '"1","Talks","A"\n'
+    )
     reading = read(tmp_path, content, "file.csv")
     assert texts(reading)[0] == "Shop chain's profit slips,It isn't hiring this year says AT&T"
     assert labels(reading) == ["3", "1"]
 
 
 def test_json_lines_are_read_and_broken_ones_rejected(tmp_path):
-    rows = [{"headline": "Rain", "label": "positive"}, {"text": "Flood", "sentiment": 0}, {"headline": None, "label": "x"}, {"label": "x"}, [1]]
+    rows = [
+        {"headline": "Rain", "label": "positive"},
+        {"text": "Flood", "sentiment": 0},
+        {"headline": None, "label": "x"},
+        {"label": "x"},
+        [1],
+    ]
     reading = read(tmp_path, "\n".join(map(json.dumps, rows)) + '\n{"headline": "cut\n', "file.jsonl")
     assert list(zip(texts(reading), labels(reading), strict=True)) == [("Rain", "positive"), ("Flood", "0")]
     assert lines_of(reading) == [3, 4, 5, 6]
@@ -281,7 +305,12 @@ def test_empty_columns_at_the_end_are_cut(tmp_path, tail, header):
     "rows",
     [
         [("prices fall", "positive"), ("prices fall", "negative"), ("prices fall", "positive")],
-        [("Rain falls", "sci.space"), ("A longer one about cars", "rec.autos"), ("Sun shines", "sci.space"), ("Cars", "rec.autos")],
+        [
+            ("Rain falls", "sci.space"),
+            ("A longer one about cars", "rec.autos"),
+            ("Sun shines", "sci.space"),
+            ("Cars", "rec.autos"),
+        ],
         [("A x", "👍"), ("B x", "👎"), ("C x", "👍"), ("D x", "👎")],
     ],
 )
@@ -291,17 +320,25 @@ def test_text_and_label_are_not_exchanged(tmp_path, rows):
 
 
 def test_only_what_a_split_would_use_counts_as_trainable(tmp_path):
-    for content in ("Same\tpositive\nSame\tnegative\nOther\tpositive\nOther\tnegative\n", "A a\tpositive\n" * 3 + "B b\tnegative\n"):
+    for content in (
+        "Same\tpositive\nSame\tnegative\nOther\tpositive\nOther\tnegative\n",
+        "A a\tpositive\n" * 3 + "B b\tnegative\n",
+    ):
         with pytest.raises(CorpusError):
             refuse_untrainable(read(tmp_path, content))
 
 
-@pytest.mark.parametrize("text", ["We are #10; they lead", "Law&regulation", "a=1&copy=2", r"AC\DC plays", "R&D at AT&T"])
+@pytest.mark.parametrize(
+    "text", ["We are #10; they lead", "Law&regulation", "a=1&copy=2", r"AC\DC plays", "R&D at AT&T"]
+)
 def test_a_text_that_only_looks_like_html_stays_as_it_is(tmp_path, text):
     assert texts(read(tmp_path, f"{text}\tpositive\nPlain\tnegative\n"))[0] == text
 
 
-@pytest.mark.parametrize("line", ['{"text":"A x","label":' + "1" * 5000 + "}", "[" * 3000, '{"text":["a"],"label":"p"}', '{"text":NaN,"label":"p"}'])
+@pytest.mark.parametrize(
+    "line",
+    ['{"text":"A x","label":' + "1" * 5000 + "}", "[" * 3000, '{"text":["a"],"label":"p"}', '{"text":NaN,"label":"p"}'],
+)
 def test_odd_json_is_rejected_and_never_a_traceback(tmp_path, line):
     reading = read(tmp_path, f'{{"text":"B y","label":"p"}}\n{line}\n', "file.JSONL")
     assert texts(reading) == ["B y"]
@@ -358,7 +395,8 @@ def test_a_row_that_begins_with_target_is_no_header(tmp_path):
 
 
 def test_fasttext_with_other_lines_and_several_labels(tmp_path):
-    content = "# remark\n__label__a Trains run\n __label__b Ships sink\n__label__a __label__b Both\n__label__a Buses, arrive\n"
+    lines = ["# remark", "__label__a Trains run", " __label__b Ships sink", "__label__a __label__b Both"]
+    content = "\n".join([*lines, "__label__a Buses, arrive"])
     reading = read(tmp_path, content, "train.txt")
     assert texts(reading) == ["Trains run", "Ships sink", "Buses, arrive"]
     assert reading.rejected == ((1, "no __label__ at its start"), (4, "more than one label"))
@@ -367,7 +405,9 @@ def test_fasttext_with_other_lines_and_several_labels(tmp_path):
 def test_reading_is_not_quadratic(tmp_path):
     import time
 
-    content = "".join(f"Headline number {n} of many\t{'rare' + str(n) if n % 3 == 0 else n % 2}\n" for n in range(30_000))
+    content = "".join(
+        f"Headline number {n} of many\t{'rare' + str(n) if n % 3 == 0 else n % 2}\n" for n in range(30_000)
+    )
     start = time.perf_counter()
     read(tmp_path, content)
     assert time.perf_counter() - start < 8
@@ -399,7 +439,8 @@ def test_a_text_without_words_is_rejected_and_one_of_emoji_is_not(tmp_path):
 
 
 def test_repeats_and_conflicts_are_named_by_line_and_all_kept(tmp_path):
-    content = "Shares close flat\tpositive\nShares close flat\tnegative\nshares close  flat!\tnegative\nPool\tpositive\nPool\tpositive\n"
+    lines = ["Shares close flat\tpositive", "Shares close flat\tnegative", "shares close  flat!\tnegative"]
+    content = "\n".join([*lines, "Pool\tpositive", "Pool\tpositive"])
     reading = read(tmp_path, content)
     assert len(reading.examples) == 5
     assert warned(reading, "stand more than once: 2 (lines 1, 2, 3; 4, 5)")

@@ -36,7 +36,11 @@ CASES = {  # name: source, execution count, stored outputs, tags, what must come
     "semicolon": ("1 + 1;", 1, [], [], "passed"),
     "exempt": ("print('a')", 1, stream("b\n"), ["nbval-ignore-output"], "passed"),
     "child_output": (
-        "import subprocess, time\nsubprocess.run(['echo', 'hi'])\ntime.sleep(0.5);", 1, stream("hi\n"), [], "passed"
+        "import subprocess, time\nsubprocess.run(['echo', 'hi'])\ntime.sleep(0.5);",
+        1,
+        stream("hi\n"),
+        [],
+        "passed",
     ),
 }
 
@@ -45,10 +49,23 @@ def test_a_broken_cell_fails_and_a_sound_one_passes(tmp_path):
     for name, (source, count, outputs, tags, _) in CASES.items():
         cell = new_code_cell(source, execution_count=count, outputs=outputs, metadata={"tags": tags})
         nbformat.write(new_notebook(cells=[cell], metadata=METADATA), tmp_path / f"{name}.ipynb")
-    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-v", "--color=no", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "conftest",
+        "-p",
+        "no:cacheprovider",
+        "-v",
+        "--color=no",
+        str(tmp_path),
+    ]
     done = subprocess.run([*command, "-c", str(ROOT / "pyproject.toml")], cwd=ROOT, capture_output=True, text=True)
     got = dict(re.findall(r"(\w+)(?:\.ipynb)?::ipynb::Cell 0 (PASSED|FAILED|SKIPPED)", done.stdout))
-    assert {name: verdict.lower() for name, verdict in got.items()} == {n: case[-1] for n, case in CASES.items()}, done.stdout
+    assert {name: verdict.lower() for name, verdict in got.items()} == {n: case[-1] for n, case in CASES.items()}, (
+        done.stdout
+    )
 
 
 def table(values):

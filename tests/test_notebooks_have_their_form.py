@@ -6,11 +6,11 @@ import math
 import re
 
 import pytest
-from notebooks import NOTEBOOKS, cells, exercises, tags
 from regenerate import source_mark
 
 from helpers.claims import all_claims
 from helpers.minutes import RECORD
+from notebooks import NOTEBOOKS, cells, exercises, tags
 
 ALL = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -90,7 +90,9 @@ def reading_minutes(path):
 
 @ALL
 def test_its_minutes_are_counted_and_measured(path):
-    read, run = map(int, re.search(r"(\d+) min to read and solve; the cells run in about (\d+) min", prose(path)[0].source).groups())
+    read, run = map(
+        int, re.search(r"(\d+) min to read and solve; the cells run in about (\d+) min", prose(path)[0].source).groups()
+    )
     measured = json.loads(RECORD.read_text(encoding="utf-8"))["notebook_seconds"][path.stem]
     assert read == reading_minutes(path)
     assert run == math.ceil(measured / 60)

@@ -1,10 +1,10 @@
 """What a notebook teaches and what the helpers hold compute the same."""
 
 import torch
-from notebooks import NOTEBOOKS, cells
 
 from helpers import models, timing
 from helpers.batching import Collate, lengths_to_mask
+from notebooks import NOTEBOOKS, cells
 
 
 def taught(number, beginning):

@@ -18,7 +18,10 @@ from helpers.models import TextClassifier
 def examples(count):
     """Texts of two to five tokens; the label says whether token 2 is among them."""
     generator = torch.Generator().manual_seed(0)
-    texts = [torch.randint(2, 12, (int(n),), generator=generator).tolist() for n in torch.randint(2, 6, (count,), generator=generator)]
+    texts = [
+        torch.randint(2, 12, (int(n),), generator=generator).tolist()
+        for n in torch.randint(2, 6, (count,), generator=generator)
+    ]
     return [(text, int(2 in text)) for text in texts]
 
 
@@ -34,7 +37,9 @@ def run(model, epochs, **options):
 
 
 def same(first, second):
-    return all(torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True))
+    return all(
+        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )
 
 
 def test_a_history_is_plain_floats_and_the_loss_falls():

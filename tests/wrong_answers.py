@@ -8,9 +8,15 @@ WRONG_ANSWERS = {
         ("tokens_per_second = 'many'", "64 × 50 × 200 / 8"),
     ],
     "0.2": [
-        ("import math\ndef steps_to_break_even(debt, gain):\n    return int(debt / gain) if gain > 0 else math.inf", "round up"),
+        (
+            "import math\ndef steps_to_break_even(debt, gain):\n    return int(debt / gain) if gain > 0 else math.inf",
+            "round up",
+        ),
         ("import math\ndef steps_to_break_even(debt, gain):\n    return math.ceil(debt / gain)", "divides by zero"),
-        ("import math\ndef steps_to_break_even(debt, gain):\n    return math.ceil(debt / abs(gain)) if gain else math.inf", "never pays"),
+        (
+            "import math\ndef steps_to_break_even(debt, gain):\n    return math.ceil(debt / abs(gain)) if gain else math.inf",
+            "never pays",
+        ),
     ],
     "1.1": [
         (
@@ -62,7 +68,10 @@ WRONG_ANSWERS = {
     "2.1": [
         ("def module_bytes(module):\n    return sum(p.numel() for p in module.parameters())", "number of elements"),
         ("def module_bytes(module):\n    return sum(4 * p.numel() for p in module.parameters())", "8 bytes"),
-        ("def module_bytes(module):\n    return sum(p.numel() * p.element_size() for p in module.parameters())", "buffers"),
+        (
+            "def module_bytes(module):\n    return sum(p.numel() * p.element_size() for p in module.parameters())",
+            "buffers",
+        ),
     ],
     "2.2": [
         (
@@ -101,7 +110,10 @@ WRONG_ANSWERS = {
     "3.1": [
         ("def last_real(out, lengths):\n    return out[:, -1]", "last step of the rectangle"),
         ("def last_real(out, lengths):\n    return out[:, lengths - 1]", "the shape should be"),
-        ("def last_real(out, lengths):\n    return out[torch.arange(len(lengths)), lengths - 2]", "the last is length - 1"),
+        (
+            "def last_real(out, lengths):\n    return out[torch.arange(len(lengths)), lengths - 2]",
+            "the last is length - 1",
+        ),
     ],
     "3.2": [
         ("def mean_of_real(out, lengths):\n    return out.mean(1)", "padding is in that mean"),

@@ -102,7 +102,11 @@ def _without_doubtful(examples: list[Headline]) -> tuple[list[Headline], list[Re
     kept, rejected = [], []
     for example in examples:
         words = re.search(r"[ .]", example.label) and not re.fullmatch(r"[\d.+-]+", example.label)
-        heading = example.line == 1 and len(example.tokens) <= 3 and not re.search(r"\d|positive|negative|neutral", example.label)
+        heading = (
+            example.line == 1
+            and len(example.tokens) <= 3
+            and not re.search(r"\d|positive|negative|neutral", example.label)
+        )
         if len(examples) > 10 and labels[example.label] == 1 and (words or heading):
             kind = "taken for a header" if heading else "no label at its end"
             rejected.append(Rejected(example.line, f"{kind}: {example.label!r} stands nowhere else"))
@@ -119,7 +123,9 @@ def _label_warnings(rows: list[Row], examples: list[Headline]) -> list[str]:
         spellings[_normalise(row.label)].add(row.label.strip())
     labels = Counter(example.label for example in examples)
     warnings += [
-        f"read as one label: {', '.join(sorted(spellings[label]))}" for label in sorted(labels) if len(spellings[label]) > 1
+        f"read as one label: {', '.join(sorted(spellings[label]))}"
+        for label in sorted(labels)
+        if len(spellings[label]) > 1
     ]
     single = [example.line for example in examples if labels[example.label] == 1]
     if single and len(examples) > 2 * len(labels):

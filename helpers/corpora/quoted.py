@@ -18,7 +18,7 @@ def without_quoted_separators(line: str) -> str:
 
 
 def looks_quoted(lines: Sequence[str]) -> bool:
-    """Tell whether most lines are CSV, whatever the file is called: quoted at the start, a label or a quote at the end."""
+    """Tell whether most lines are CSV by their looks: quoted at the start, a label or a quote at the end."""
 
     def fits(line: str) -> bool:
         found = re.match(r'\s*"(?:[^"]|"")*"\s*([,;|])', line)

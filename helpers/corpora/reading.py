@@ -114,7 +114,10 @@ def _decode_line_by_line(raw: bytes, encoding: str) -> tuple[list[str], str, lis
 def _utf16_without_mark(raw: bytes) -> str | None:
     """Recognise UTF-16 without a byte order mark: in plain text every second byte is mostly zero."""
     sample = raw[: min(len(raw), 4000) // 2 * 2]
-    for encoding, zeros, others in (("utf-16-le", sample[1::2], sample[0::2]), ("utf-16-be", sample[0::2], sample[1::2])):
+    for encoding, zeros, others in (
+        ("utf-16-le", sample[1::2], sample[0::2]),
+        ("utf-16-be", sample[0::2], sample[1::2]),
+    ):
         if zeros.count(0) > 0.4 * len(zeros) and others.count(0) < 0.1 * len(others):
             text = sample.decode(encoding, errors="replace")
             return encoding if not any(ord(c) < 32 and c not in "\t\r\n" for c in text) else None
@@ -128,9 +131,8 @@ def _refuse_binary(path: Path, raw: bytes) -> None:
         raise CorpusError(f"{path}: a binary file, not text; save it as UTF-8 text with one example a line")
 
 
-def _as_cp1252(error: UnicodeError) -> tuple[str, int]:
+def _as_cp1252(error: UnicodeDecodeError) -> tuple[str, int]:
     """Decode the bytes that are not UTF-8 as cp1252; the few that it does not have either become U+FFFD."""
-    assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
 
 

@@ -59,8 +59,12 @@ def refuse_untrainable(reading: Reading[Headline]) -> None:
     """
     labels = Counter(example.label for example in distinct(reading.examples))
     if not labels:
-        found = f"; {len(reading.rejected)} rejected, the first: {reading.rejected[0].reason}" if reading.rejected else ""
-        raise CorpusError(f"{reading.path}: no row can be used{found}; give a headline and a label a line, a tab between")
+        found = (
+            f"; {len(reading.rejected)} rejected, the first: {reading.rejected[0].reason}" if reading.rejected else ""
+        )
+        raise CorpusError(
+            f"{reading.path}: no row can be used{found}; give a headline and a label a line, a tab between"
+        )
     if len(labels) == 1:
         raise CorpusError(f"{reading.path}: all usable rows have one class, {next(iter(labels))!r}; give two or more")
     if labels.total() <= len(labels):

@@ -57,7 +57,9 @@ def read_rows(path: Path, lines: Sequence[str]) -> Table:
         names = records[header][1]
         table.warnings.append(f"line {records[header][0]} is a header and no example")
         table.rejected += [Rejected(line, "stands before the header") for line, _ in records[:header]]
-        table.rejected += [Rejected(line, "the header again") for line, cells in records[header + 1 :] if cells == names]
+        table.rejected += [
+            Rejected(line, "the header again") for line, cells in records[header + 1 :] if cells == names
+        ]
         records = [record for record in records[header + 1 :] if record[1] != names]
     for record in records:
         table.add(layout.row(record, separator))

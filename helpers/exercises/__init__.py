@@ -28,7 +28,11 @@ def check(name: str, answer: Any) -> None:
         _say(name, "wrong", f"✗ Exercise {name} is not right yet: {fault}")
     except Exception as error:  # whatever the answer raises is the answer's, and is shown
         place = traceback.extract_tb(error.__traceback__)[-1]
-        _say(name, "wrong", f"✗ Exercise {name} raised {type(error).__name__}: {error} (line {place.lineno}: {place.line})")
+        _say(
+            name,
+            "wrong",
+            f"✗ Exercise {name} raised {type(error).__name__}: {error} (line {place.lineno}: {place.line})",
+        )
 
 
 def results() -> dict[str, str]:

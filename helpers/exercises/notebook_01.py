@@ -30,7 +30,9 @@ def _detach(detach):
         kind = type(state).__name__
         got = detach(state)
         assert type(got) is type(state), f"a {kind} came in and a {type(got).__name__} went out"
-        for after, before in zip(got if isinstance(got, tuple) else [got], state if isinstance(state, tuple) else [state], strict=True):
+        for after, before in zip(
+            got if isinstance(got, tuple) else [got], state if isinstance(state, tuple) else [state], strict=True
+        ):
             assert not after.requires_grad, f"a {kind} still has its history"
             assert torch.equal(after, before), f"the values of a {kind} have changed"
     assert tensor.requires_grad, "the original has lost its history: use detach(), not detach_()"

@@ -28,7 +28,9 @@ def _accuracy(accuracy):
     want = torch.cat(right).mean().item()
     assert isinstance(got, float), f"return a float, not a {type(got).__name__}: ask for the value at the end"
     mean_of_means = sum(batch.mean().item() for batch in right) / len(right)
-    assert not math.isclose(got, mean_of_means, abs_tol=1e-6), "that is the mean of the batches' accuracies: add up counts"
+    assert not math.isclose(got, mean_of_means, abs_tol=1e-6), (
+        "that is the mean of the batches' accuracies: add up counts"
+    )
     assert math.isclose(got, want, abs_tol=1e-6), f"the accuracy is {want:.4f}, not {got:.4f}"
     assert waits <= 1, f"it asked for a value {waits} times; once is enough (print asks, too)"
     return "One question, however many batches."
@@ -36,7 +38,9 @@ def _accuracy(accuracy):
 
 def _peak(peak_mebibytes):
     activations_only = peak_mebibytes(0, 2, 32, 50, 128)
-    assert math.isclose(activations_only, 1.5625), f"32 × 50 × 128 should need 1.5625 MiB of activations, not {activations_only}"
+    assert math.isclose(activations_only, 1.5625), (
+        f"32 × 50 × 128 should need 1.5625 MiB of activations, not {activations_only}"
+    )
     plain = peak_mebibytes(2**20, 0, 0, 1, 1)
     assert plain != 4, "that leaves out the gradients: they are as large as the parameters"
     assert math.isclose(plain, 8), f"a million parameters with plain SGD should need 8 MiB, not {plain}"
