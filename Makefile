@@ -16,8 +16,8 @@ lab: $(VENV)/ready-lab ## set up and open JupyterLab at the first notebook
 test: $(VENV)/ready-test ## set up and run every test a reader can run, all notebooks included
 	TQDM_DISABLE=1 $(PY) -m pytest -m "not slow"
 
-test-all: $(VENV)/ready-test ## those and the slow ones
-	TQDM_DISABLE=1 $(PY) -m pytest
+test-all: test ## those and the slow ones: every notebook in a real browser
+	$(PY) -m pytest -m slow tests
 
 notebooks: $(VENV)/ready-test ## run all notebooks afresh and store their outputs with minimal differences
 	TQDM_DISABLE=1 $(PY) tests/regenerate.py notebooks/*.ipynb
