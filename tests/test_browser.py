@@ -13,9 +13,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 
+import nbformat
 import pytest
+
 from notebooks import NOTEBOOKS, ROOT
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.
 
 def answer(address: str) -> int:
     try:
-        with urllib.request.urlopen(address, timeout=2) as response:
+        with urllib.request.urlopen(address, timeout=2) as response:  # noqa: S310
             return response.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -47,9 +48,15 @@ def answer(address: str) -> int:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """Start JupyterLab as `make lab` does, on a copy of the notebooks; give its address and token."""
+    """Start JupyterLab as `make lab` does, on a copy of the notebooks without outputs; give its address and token."""
     work = tmp_path_factory.mktemp("lab")
-    shutil.copytree(ROOT / "notebooks", work / "root" / "notebooks")
+    (work / "root" / "notebooks").mkdir(parents=True)
+    for path in NOTEBOOKS:
+        notebook = nbformat.read(path, as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        nbformat.write(notebook, work / "root" / "notebooks" / path.name)
     folders = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
     environment = {**os.environ, **{f"JUPYTER_{name}": str(work / name) for name in folders}}
     environment |= {"JUPYTERLAB_WORKSPACES_DIR": str(work / "spaces"), "IPYTHONDIR": str(work / "ipython")}
@@ -111,15 +118,13 @@ def test_a_notebook_runs_from_top_to_bottom(lab, browser, path):
     hosts, complaints = set(), []
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else None)
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.goto(f"{address}/lab/tree/notebooks/{path.name}?token={token}")
-    page.wait_for_function(
-        f"window.jupyterapp?.shell.currentWidget?.sessionContext && {KERNEL} === 'idle'", timeout=120_000
-    )
+    page.goto(f"{address}/lab/tree/notebooks/{path.name}?token={token}&reset")  # without the tabs of before
+    shown = f"window.jupyterapp?.shell.currentWidget?.context?.path.endsWith('{path.name}')"
+    page.wait_for_function(f"{shown} && {KERNEL} === 'idle'", timeout=60_000)
     page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
     failed = f"{CELLS}.flatMap(cell => cell.outputs).filter(output => output.output_type === 'error')"
     done = f"{failed}.length || ({CELLS}.every(cell => cell.execution_count) && {KERNEL} === 'idle')"
-    page.wait_for_timeout(2000)  # the kernel is idle until the first cell reaches it
-    page.wait_for_function(f"() => {done}", timeout=600_000)
+    page.wait_for_function(f"() => {done}", timeout=300_000)
     assert page.evaluate(f"() => {failed}.map(output => output.ename + ': ' + output.evalue)") == []
     for box in page.locator(".jp-OutputArea .widget-text input").all():
         try_text_box(page, box)
