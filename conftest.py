@@ -11,12 +11,13 @@ import nbval.kernel
 import nbval.plugin
 import pytest
 
-# ipykernel leaves the output of child processes and of C code uncaptured where it sees this variable of pytest's
+os.environ["TQDM_DISABLE"] = "1"  # no progress bars in outputs that are compared
 _start_new_kernel = nbval.kernel.start_new_kernel
 _get_message = nbval.kernel.RunningKernel.get_message
 
 
 def _start_kernel_without_pytest(*args, **kwargs):
+    """Hide a variable of pytest's, at which ipykernel leaves the output of child processes uncaptured."""
     env = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     return _start_new_kernel(*args, env=env, **kwargs)
 

@@ -19,8 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console that lacks a character shows its number
-    if options.command == "train" and options.resume and options.checkpoint is None:
-        print("--resume needs --checkpoint FILE: it says where to go on from", file=sys.stderr)
+    if options.command == "train" and (fault := _checkpoint_fault(options)):
+        print(fault, file=sys.stderr)
         return 2
     try:
         return {"doctor": _doctor, "read": _read, "train": _train}[options.command](options)
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="train the headline classifier and compare it with baselines")
     train.add_argument("--data", type=Path, metavar="FILE", help="labelled headlines (default: the course's own)")
     train.add_argument("--epochs", type=_positive, default=10, metavar="N")
-    train.add_argument("--seed", type=int, default=0, metavar="S")
+    train.add_argument("--seed", type=_seed, default=0, metavar="S")
     train.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps (default: an accelerator that works)")
     train.add_argument("--checkpoint", type=Path, metavar="FILE", help="where to save after every epoch")
     train.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
@@ -51,6 +51,24 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no whole number of 1 or more")
     return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) > 2**32:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 to {2**32}")
+    return int(text)
+
+
+def _checkpoint_fault(options: argparse.Namespace) -> str | None:
+    """Find before the training what would end it after an epoch, or overwrite another run's file."""
+    path = options.checkpoint
+    if path is None:
+        return "--resume needs --checkpoint FILE: it says where to go on from" if options.resume else None
+    if path.is_dir():
+        return f"--checkpoint {path} is a folder: give a file"
+    if path.exists() and not options.resume:
+        return f"--checkpoint {path} is there already: add --resume to go on from it, or give another file"
+    return None
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -120,12 +138,12 @@ def _train(options: argparse.Namespace) -> int:
     except FloatingPointError as error:
         print(error, file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"{error.filename or options.checkpoint}: {error.strerror}; give another --checkpoint", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
-        kept = options.checkpoint is not None and options.checkpoint.exists()
-        print(
-            f"stopped; go on with --checkpoint {options.checkpoint} --resume" if kept else "stopped; nothing was saved",
-            file=sys.stderr,
-        )
+        go_on = f"go on with --checkpoint {options.checkpoint} --resume" if options.checkpoint else "nothing was saved"
+        print(f"stopped; {go_on}", file=sys.stderr)
         return INTERRUPTED
     if options.json:
         print(json.dumps(result))

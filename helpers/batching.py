@@ -54,15 +54,13 @@ def encode(examples: Sequence[Headline], vocabulary: Vocabulary, labels: Sequenc
     return [(vocabulary.encode(example.tokens), places[example.label]) for example in examples]
 
 
-def batches(
-    encoded: Sequence[tuple[Sequence[int], int]], batch_size: int, *, shuffle: bool = False, max_length: int = LONG
-) -> DataLoader:
+def batches(encoded: Sequence[tuple[Sequence[int], int]], batch_size: int, *, shuffle: bool = False) -> DataLoader:
     """Return a loader of `Batch`es. The last one is smaller where the number of examples asks for it.
 
     The order of a shuffled loader follows `torch.manual_seed`. Batches are made in this process: for texts this
     short a worker costs more than it gives.
     """
-    return DataLoader(encoded, batch_size=batch_size, shuffle=shuffle, collate_fn=Collate(max_length))
+    return DataLoader(encoded, batch_size=batch_size, shuffle=shuffle, collate_fn=Collate())
 
 
 def lengths_to_mask(lengths: torch.Tensor, time: int) -> torch.Tensor:

@@ -69,8 +69,10 @@ def load_checkpoint(
                 f"{path}: belongs to another run, {name} is {saved.get(name)!r} there and {value!r} here; "
                 "give the same settings, or another file"
             )
+    own = list(model.state_dict())  # a compiled or distributed model has longer names for the same weights
+    names = dict(zip(plain_state(dict.fromkeys(own)), own, strict=True))
     try:
-        model.load_state_dict(weights)
+        model.load_state_dict({names.get(name, name): value for name, value in weights.items()})
         if optimizer is not None:
             optimizer.load_state_dict(content["optimizer"])
     except (RuntimeError, ValueError, KeyError) as error:

@@ -1,6 +1,7 @@
 """Hardware: which device does the work, and how much of its memory is in use."""
 
 import contextlib
+import math
 import os
 import platform
 import shutil
@@ -83,11 +84,11 @@ def to_device(batch: Any, device: torch.device | str, non_blocking: bool = False
     """Return `batch` (a tensor, or tuples, lists and dicts of tensors) on `device`.
 
     A field named `lengths` stays on the CPU, where `pack_padded_sequence` wants it
-    (https://github.com/pytorch/pytorch/issues/43227). `non_blocking` is used only towards an accelerator:
-    a copy to the CPU that does not wait gives stale numbers (https://github.com/pytorch/pytorch/issues/86264).
+    (https://github.com/pytorch/pytorch/issues/43227). `non_blocking` is used only towards a CUDA device: a copy to
+    the CPU that does not wait gives stale numbers (https://github.com/pytorch/pytorch/issues/86264).
     """
     device = torch.device(device)
-    non_blocking = non_blocking and device.type != "cpu"
+    non_blocking = non_blocking and device.type == "cuda"
 
     def move(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -113,6 +114,9 @@ def memory(device: torch.device | str = "cpu") -> Memory:
     if device.type == "cpu":
         resident = psutil.Process().memory_info().rss / MEBIBYTE
         return Memory(resident, resident, max(resident, _peak_resident()), "resident set of the process")
+    if device.type == "mps":
+        allocated, reserved = torch.mps.current_allocated_memory(), torch.mps.driver_allocated_memory()
+        return Memory(allocated / MEBIBYTE, reserved / MEBIBYTE, math.nan, "PyTorch's allocator; MPS keeps no peak")
     counts = (
         torch.accelerator.memory_allocated(device),
         torch.accelerator.memory_reserved(device),
@@ -125,10 +129,14 @@ def memory(device: torch.device | str = "cpu") -> Memory:
 def peak_memory(device: torch.device | str = "cpu") -> Iterator[PeakMemory]:
     """Measure how far the memory of tensors rises inside the block, in MiB above its start.
 
-    On an accelerator the allocator's peak is reset first. On a CPU every allocation inside the block is read
-    from `torch.profiler`, which slows the block down: do not time it as well.
+    On an accelerator the allocator's peak is reset first; MPS keeps none, and both values are NaN there. On a CPU
+    every allocation inside the block is read from `torch.profiler`, which slows it down: do not time it as well.
     """
     device, peak = torch.device(device), PeakMemory()
+    if device.type == "mps":
+        peak.counted = "nothing: MPS keeps no peak"
+        yield peak
+        return
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
         torch.accelerator.reset_peak_memory_stats(device)
@@ -180,7 +188,7 @@ def _why_unusable(device: torch.device) -> str | None:
     return None
 
 
-_REMEDY = "run python -m helpers doctor, then choose the build that fits your driver at pytorch.org"
+_REMEDY = "update the driver, or choose the build of PyTorch that fits it at pytorch.org"
 
 
 def _why_no_gpu(messages: list[str]) -> str | None:

@@ -8,8 +8,6 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.requirements import Requirement
-
 PACKAGE = "fast-rnns-in-pytorch"
 GIBIBYTE = 2**30
 
@@ -26,7 +24,14 @@ class Check:
 
 def examine() -> list[Check]:
     """Look at all parts; what needs torch comes last, so that the rest is said even where torch is broken."""
-    checks = [_python(), _packages(), _room(), _shared_memory(), _compiler(), _texts()]
+    parts = {"Python": _python, "packages": _packages, "memory": _room, "shared memory": _shared_memory}
+    parts |= {"C++ compiler": _compiler, "texts": _texts}
+    checks = []
+    for part, look in parts.items():
+        try:
+            checks.append(look())
+        except ImportError as error:
+            checks.append(Check(part, "missing", str(error), "pip install -r requirements.txt"))
     try:
         import torch
     except Exception as error:  # a broken installation raises what it likes
@@ -43,6 +48,8 @@ def _python() -> Check:
 
 def _packages() -> Check:
     """Compare what is installed with the ranges that the project declares."""
+    from packaging.requirements import Requirement
+
     try:
         declared = [Requirement(line) for line in importlib.metadata.requires(PACKAGE) or []]
     except importlib.metadata.PackageNotFoundError:
@@ -141,6 +148,4 @@ def _accelerator() -> Check:
         return Check("accelerator", "ok", f"{device} ({device_name(device)})")
     if fault:
         return Check("accelerator", "note", fault, "everything runs on the CPU until then")
-    return Check(
-        "accelerator", "note", "none", "everything runs on the CPU; GPU figures come from recorded measurements"
-    )
+    return Check("accelerator", "note", "none", "everything runs on the CPU")

@@ -9,15 +9,8 @@ import torch
 from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, told apart with every kind of colour vision (jfly.uni-koeln.de/color)
-BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, GREY = COLOURS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#6E6E6E",
-)
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#6E6E6E")
+BLUE, ORANGE, *_, SKY, _, GREY = COLOURS
 SIZE = (7.2, 3.4)  # inches, of every figure
 
 
@@ -31,7 +24,7 @@ def lines(
     if "y" in log:
         axes.set_yscale("log")
     ends = []
-    for (name, (x, y)), colour in zip(series.items(), COLOURS, strict=False):
+    for (name, (x, y)), colour in zip(series.items(), _colours(len(series)), strict=True):
         axes.plot(x, y, color=colour, marker="o", markersize=4)
         ends.append((y[-1], x[-1], name))
     _label_ends(axes, ends)
@@ -53,7 +46,7 @@ def stacked(parts: Mapping[str, Sequence[float]], x: Sequence[str], xlabel: str,
     axes = _new_axes(xlabel, ylabel)
     bottom = [0.0] * len(x)
     ends = []
-    for (name, heights), colour in zip(parts.items(), COLOURS, strict=False):
+    for (name, heights), colour in zip(parts.items(), _colours(len(parts)), strict=True):
         axes.bar(x, heights, bottom=bottom, color=colour, width=0.6)
         ends.append((bottom[-1] + heights[-1] / 2, len(x) - 0.68, name))
         bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
@@ -62,7 +55,7 @@ def stacked(parts: Mapping[str, Sequence[float]], x: Sequence[str], xlabel: str,
 
 
 def points(axes: Axes, x: Sequence[float], y: Sequence[float], name: str) -> Axes:
-    """Add measured points to a picture, with their name at the last of them."""
+    """Add measured points to a picture, with their name above the first."""
     axes.plot(x, y, linestyle="none", marker="D", color="black", markersize=5)
     axes.annotate(name, (x[0], y[0]), xytext=(0, 9), textcoords="offset points", ha="center")
     return axes
@@ -151,6 +144,12 @@ def tokens(rows: Sequence[Sequence[str]], time: int) -> Axes:
     return axes
 
 
+def _colours(count: int) -> Sequence[str]:
+    if count > len(COLOURS):
+        raise ValueError(f"a picture tells {len(COLOURS)} things apart, not {count}: draw two")
+    return COLOURS[:count]
+
+
 def _new_axes(xlabel: str, ylabel: str) -> Axes:
     _, axes = plt.subplots(figsize=SIZE, layout="constrained", facecolor="white")
     axes.set_xlabel(xlabel)
@@ -161,6 +160,7 @@ def _new_axes(xlabel: str, ylabel: str) -> Axes:
 
 def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
     """Write names at (y, x), to the right of a line's end or a bar, moved apart where they would overlap."""
+    axes.get_xlim(), axes.get_ylim()  # asking makes matplotlib work out the scales
     transform = axes.transData.transform
     last = float("-inf")
     for y, x, name in sorted(ends):

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from helpers.batching import PADDING, lengths_to_mask
+from helpers.batching import PADDING
 
 CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -74,9 +74,8 @@ class TextClassifier(nn.Module):
         if self.pooling == "last":
             hidden = state[0] if isinstance(state, tuple) else state  # [directions, batch, hidden_size]
             return hidden.transpose(0, 1).flatten(1)
-        out, _ = nn.utils.rnn.pad_packed_sequence(out, batch_first=True, total_length=tokens.size(1))
-        real = lengths_to_mask(lengths, tokens.size(1)).to(out.device).unsqueeze(2)
-        return out.masked_fill(~real, -torch.inf).amax(1)
+        out, _ = nn.utils.rnn.pad_packed_sequence(out, batch_first=True, padding_value=-torch.inf)
+        return out.amax(1)  # [batch, time, hidden_size × directions], padding below everything
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Return logits [batch, classes]; softmax is the loss's business."""

@@ -66,27 +66,26 @@ def fit(
     The gradient's norm is clipped at `clip`. Each epoch's randomness (order, dropout) follows from `seed` and the
     epoch's number alone, so that a run that was stopped and resumed ends in the same weights.
     With `checkpoint`, the state is saved after every epoch, `facts` (seed, data, sizes) with it; with `resume`,
-    training goes on from there. Shows a bar on a terminal and in a notebook, and prints plain lines in a log.
+    training goes on from there. Shows a bar on a terminal and in a notebook (unless TQDM_DISABLE is set), and prints
+    a line an epoch outside notebooks.
     Raises FloatingPointError, naming epoch and step, where the loss is not finite; CheckpointError where the
     checkpoint belongs to other facts.
     """
     history, facts = History(), {**(facts or {}), "seed": seed}
+    model.to(device)  # before the optimizer's state is loaded, which goes where the weights are
     if resume and checkpoint is not None and checkpoint.exists():
         saved = load_checkpoint(checkpoint, model, optimizer, facts)
         history = History(**saved["history"])
         print(f"resumed after epoch {len(history.train_loss)} from {checkpoint}", flush=True)
     elif resume:
         print(f"nothing to resume at {checkpoint}: training from the start", flush=True)
-    model.to(device)
-    interactive = sys.stderr.isatty() or _in_notebook()
+    in_notebook = _in_notebook()
+    with_bar = (in_notebook or (sys.stdout.isatty() and sys.stderr.isatty())) and not os.environ.get("TQDM_DISABLE")
     for epoch in range(len(history.train_loss), epochs):
         torch.manual_seed(1_000_003 * seed + epoch)
         start = time.perf_counter()
-        bar = train_batches
-        if interactive:
-            off = bool(os.environ.get("TQDM_DISABLE"))  # tqdm's own switch, which its bars in notebooks forget
-            bar = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False, disable=off)
-        loss, norm = _train_epoch(model, bar, optimizer, torch.device(device), clip, epoch + 1)
+        shown = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False) if with_bar else train_batches
+        loss, norm = _train_epoch(model, shown, optimizer, torch.device(device), clip, epoch + 1)
         history.train_loss.append(loss)
         history.gradient_norm.append(norm)
         history.seconds.append(time.perf_counter() - start)
@@ -96,7 +95,7 @@ def fit(
             history.test_accuracy.append(result.accuracy)
         if checkpoint is not None:
             save_checkpoint(checkpoint, model, optimizer, facts, history=dataclasses.asdict(history))
-        if not interactive:
+        if not in_notebook:
             print(_line(history, epochs), flush=True)
     return history
 
@@ -152,12 +151,12 @@ def _train_epoch(
 ) -> tuple[float, float]:
     """Go once over the data; return the mean loss and the largest gradient norm before clipping.
 
-    Nothing in the loop reads a value from the device but one look every CHECK_EVERY steps.
+    Nothing in this loop reads a value from the device but one look every CHECK_EVERY steps.
     """
     model.train()
     losses, norms, sizes = [], [], []
     for batch in train_batches:
-        batch = to_device(batch, device, non_blocking=True)
+        batch = to_device(batch, device)
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(batch.tokens, batch.lengths), batch.labels)
         loss.backward()
@@ -169,7 +168,7 @@ def _train_epoch(
             _check_finite(losses, epoch)
     _check_finite(losses, epoch)
     weights = torch.tensor(sizes, dtype=torch.float64)
-    loss = (torch.stack(losses).double().cpu() * weights).sum() / weights.sum()
+    loss = (torch.stack(losses).cpu().double() * weights).sum() / weights.sum()
     return loss.item(), torch.stack(norms).max().item()
 
 

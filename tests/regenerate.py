@@ -12,6 +12,7 @@ import argparse
 import copy
 import hashlib
 import json
+import os
 import re
 import sys
 import time
@@ -63,6 +64,7 @@ def is_unchanged(cell: nbformat.NotebookNode, old: nbformat.NotebookNode) -> boo
 
 def run(path: Path) -> tuple[nbformat.NotebookNode, float]:
     """Run a notebook in a fresh kernel and return it with the seconds that took; an error in a cell is raised."""
+    os.environ["TQDM_DISABLE"] = "1"  # no progress bars in stored outputs
     notebook = nbformat.read(path, as_version=4)
     start = time.perf_counter()
     resources = {"metadata": {"path": str(path.parent)}}

@@ -61,6 +61,16 @@ def test_a_missing_package_makes_the_doctor_fail_with_the_remedy(monkeypatch, ca
     assert "pip install -r requirements.txt" in out
 
 
+@pytest.mark.parametrize("name", ["psutil", "packaging.requirements", "pooch", "requests"])
+def test_a_package_that_cannot_be_imported_is_a_line_with_a_remedy(name):
+    program = (
+        f"import sys; sys.modules[{name!r}] = None; from helpers import doctor\n"
+        "print([check.remedy for check in doctor.examine() if check.status == 'missing'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "pip install -r requirements.txt" in done.stdout
+
+
 def test_a_broken_torch_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     check = doctor.examine()[-1]
@@ -157,6 +167,10 @@ def test_train_ends_in_a_line_of_results(headlines, tmp_path):
     [
         (["--device", "abacus"], "is no device"),
         (["--resume"], "needs --checkpoint"),
+        (["--checkpoint", "helpers"], "is a folder: give a file"),
+        (["--checkpoint", "README.md"], "is there already: add --resume"),
+        (["--seed", "-1"], "no whole number from 0"),
+        (["--seed", "1" * 20], "no whole number from 0"),
         (["--epochs", "0"], "1 or more"),
         (["--epochs", "many"], "1 or more"),
     ],
@@ -165,6 +179,14 @@ def test_wrong_options_end_with_2_and_say_what_is_right(headlines, options, mess
     done = call("train", "--data", headlines, *options)
     assert done.returncode == 2
     assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_checkpoint_that_cannot_be_written_is_one_line(headlines):
+    done = call("train", "--data", headlines, "--epochs", 1, "--checkpoint", "/dev/full/checkpoint")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("give another --checkpoint")
     assert "Traceback" not in done.stderr
 
 

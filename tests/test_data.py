@@ -1,5 +1,6 @@
 """The texts written for the course are what their datasheet says."""
 
+import hashlib
 import re
 from collections import Counter
 
@@ -74,11 +75,10 @@ def test_negation_and_contrast_occur_under_both_labels(headlines):
 
 def test_the_split_is_fixed(headlines):
     parts = split(headlines.examples)
-    assert len(parts.train) + len(parts.test) == len(headlines.examples)
+    assert (len(parts.train), len(parts.test)) == (7056, 1764)
     assert not overlap(parts.train, parts.test)
-    assert [example.text for example in parts.test[:2]] == [
-        example.text for example in split(reversed(headlines.examples)).test[:2]
-    ]
+    digest = hashlib.sha256("\n".join(example.text for example in parts.test).encode()).hexdigest()
+    assert digest.startswith("a44e7edaabca7621")
 
 
 def test_dialogues_are_read_without_a_remark(dialogues):

@@ -66,9 +66,21 @@ def test_the_checks_and_the_exercises_are_the_same_set():
         assert list(module.CHECKS) == [exercise.name for exercise in exercises(path)]
 
 
-def test_an_answer_that_raises_is_shown_with_its_line(capsys):
+def test_an_answer_that_raises_is_shown_with_its_own_line(capsys):
+    def last_real(out, lengths):
+        return out[len(lengths) + 10]
+
+    check("3.1", last_real)
+    out = capsys.readouterr().out
+    assert "raised IndexError" in out
+    assert "of your cell: return out[len(lengths) + 10])" in out
+
+
+def test_an_answer_that_only_the_check_stumbles_over_is_shown_without_a_line(capsys):
     check("3.3", "no number")
-    assert "raised ValueError" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "raised ValueError" in out
+    assert "line" not in out
 
 
 @pytest.mark.parametrize("answer", [None, ..., lambda *_: None])

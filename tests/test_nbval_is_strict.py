@@ -62,7 +62,7 @@ def test_a_broken_cell_fails_and_a_sound_one_passes(tmp_path):
         str(tmp_path),
     ]
     done = subprocess.run([*command, "-c", str(ROOT / "pyproject.toml")], cwd=ROOT, capture_output=True, text=True)
-    got = dict(re.findall(r"(\w+)(?:\.ipynb)?::ipynb::Cell 0 (PASSED|FAILED|SKIPPED)", done.stdout))
+    got = dict(re.findall(r"(\w+)\.ipynb::(?:ipynb::)?Cell 0 (PASSED|FAILED|SKIPPED)", done.stdout))
     assert {name: verdict.lower() for name, verdict in got.items()} == {n: case[-1] for n, case in CASES.items()}, (
         done.stdout
     )

@@ -213,9 +213,11 @@ def test_names_are_free_of_what_compiling_and_ddp_add(tmp_path):
         saved(tmp_path / str(number), wrapper)
         content = torch.load(tmp_path / str(number), weights_only=True)
         assert list(content["model"]) == list(model.state_dict())
-        fresh = small(seed=1)
+        fresh, compiled = small(seed=1), torch.compile(small(seed=1), backend="eager")
         load_checkpoint(tmp_path / str(number), fresh)
+        load_checkpoint(tmp_path / str(number), compiled)
         assert same(fresh, model)
+        assert same(compiled, model)
 
 
 def test_a_submodule_that_was_compiled_is_saved_under_its_own_name(tmp_path):

@@ -3,8 +3,10 @@
 import importlib
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+_HELPERS = Path(__file__).resolve().parents[1]
 _results: dict[str, str] = {}
 
 
@@ -27,12 +29,7 @@ def check(name: str, answer: Any) -> None:
     except AssertionError as fault:
         _say(name, "wrong", f"✗ Exercise {name} is not right yet: {fault}")
     except Exception as error:  # whatever the answer raises is the answer's, and is shown
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _say(
-            name,
-            "wrong",
-            f"✗ Exercise {name} raised {type(error).__name__}: {error} (line {place.lineno}: {place.line})",
-        )
+        _say(name, "wrong", f"✗ Exercise {name} raised {type(error).__name__}: {error}{_line_of_answer(error)}")
 
 
 def results() -> dict[str, str]:
@@ -43,6 +40,13 @@ def results() -> dict[str, str]:
 def _say(name: str, verdict: str, text: str) -> None:
     _results[name] = verdict
     print(text)
+
+
+def _line_of_answer(error: Exception) -> str:
+    """Say in which line of the answer an error arose; nothing where it arose only in the check."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename and not f.filename.startswith(str(_HELPERS))]
+    return f" (line {own[-1].lineno} of your cell: {own[-1].line or own[-1].name})" if own else ""
 
 
 def _given(answer: Any) -> Any:
