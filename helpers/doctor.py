@@ -23,21 +23,18 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """Look at all parts; what needs torch comes last, so that the rest is said even where torch is broken."""
+    """Look at all parts; one that cannot even be looked at is missing, and the others are said all the same."""
     parts = {"Python": _python, "packages": _packages, "memory": _room, "shared memory": _shared_memory}
-    parts |= {"C++ compiler": _compiler, "texts": _texts}
+    parts |= {"C++ compiler": _compiler, "texts": _texts, "torch": _torch}
+    parts |= {"processor": _threads, "accelerator": _accelerator}
     checks = []
     for part, look in parts.items():
         try:
             checks.append(look())
-        except ImportError as error:
-            checks.append(Check(part, "missing", str(error), "pip install -r requirements.txt"))
-    try:
-        import torch
-    except Exception as error:  # a broken installation raises what it likes
-        remedy = "install it again: pip install --force-reinstall -r requirements.txt"
-        return [*checks, Check("torch", "missing", f"cannot be imported: {error}", remedy)]
-    return [*checks, _torch(torch), _threads(torch), _accelerator()]
+        except Exception as error:  # a broken installation raises what it likes
+            remedy = "install again: pip install --force-reinstall -r requirements.txt"
+            checks.append(Check(part, "missing", f"{type(error).__name__}: {error}", remedy))
+    return checks
 
 
 def _python() -> Check:
@@ -119,19 +116,17 @@ def _texts() -> Check:
     return Check("texts", "ok", found)
 
 
-def _torch(torch) -> Check:
+def _torch() -> Check:
     """Run one training step of a small LSTM."""
-    try:
-        layer = torch.nn.LSTM(4, 4)
-        layer(torch.ones(3, 2, 4))[0].sum().backward()
-    except Exception as error:  # the fault may lie anywhere in the installation
-        return Check(
-            "torch", "missing", f"{torch.__version__} cannot train: {error}", "pip install -r requirements.txt"
-        )
+    import torch
+
+    torch.nn.LSTM(4, 4)(torch.ones(3, 2, 4))[0].sum().backward()
     return Check("torch", "ok", f"{torch.__version__}, a training step works")
 
 
-def _threads(torch) -> Check:
+def _threads() -> Check:
+    import torch
+
     cores = os.cpu_count() or 1
     threads = torch.get_num_threads()
     found = f"{cores} cores, torch uses {threads} threads"

@@ -68,13 +68,13 @@ def test_a_package_that_cannot_be_imported_is_a_line_with_a_remedy(name):
         "print([check.remedy for check in doctor.examine() if check.status == 'missing'])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert "pip install -r requirements.txt" in done.stdout
+    assert "-r requirements.txt" in done.stdout
 
 
 def test_a_broken_torch_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    check = doctor.examine()[-1]
-    assert (check.part, check.status) == ("torch", "missing")
+    missing = [check.part for check in doctor.examine() if check.status == "missing"]
+    assert missing[:2] == ["torch", "processor"]
 
 
 def test_no_compiler_is_a_note_and_no_failure(monkeypatch):
