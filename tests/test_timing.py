@@ -122,7 +122,7 @@ def test_a_ratio_is_taken_turn_by_turn_so_that_a_drift_cancels():
     result = timing.compare(
         {"slow": lambda: work("slow", 2), "fast": lambda: work("fast", 1)}, repeats=5, min_seconds=0
     )
-    assert result.speedups["fast"].median == pytest.approx(2, rel=0.25)
+    assert result.speedups["fast"].median == pytest.approx(2, rel=0.4)
 
 
 def test_a_comparison_of_one_is_refused():
