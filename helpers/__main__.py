@@ -60,14 +60,12 @@ def _seed(text: str) -> int:
 
 
 def _checkpoint_fault(options: argparse.Namespace) -> str | None:
-    """Find before the training what would end it after an epoch, or overwrite another run's file."""
+    """Find before the training what would end it after an epoch."""
     path = options.checkpoint
     if path is None:
         return "--resume needs --checkpoint FILE: it says where to go on from" if options.resume else None
     if path.is_dir():
         return f"--checkpoint {path} is a folder: give a file"
-    if path.exists() and not options.resume:
-        return f"--checkpoint {path} is there already: add --resume to go on from it, or give another file"
     return None
 
 
@@ -184,6 +182,10 @@ def _trained(options: argparse.Namespace) -> dict:
     torch.manual_seed(options.seed)
     model = TextClassifier(len(vocabulary), len(labels)).to(device)
     test_batches = batches(encode(parts.test, vocabulary, labels), 256)
+    if options.checkpoint and options.checkpoint.exists() and not options.resume:
+        previous = options.checkpoint.with_name(f"{options.checkpoint.name}.previous")
+        options.checkpoint.replace(previous)
+        print(f"the checkpoint that was there is kept as {previous}", flush=True)
     fit(
         model,
         batches(encode(parts.train, vocabulary, labels), 32, shuffle=True),

@@ -168,7 +168,6 @@ def test_train_ends_in_a_line_of_results(headlines, tmp_path):
         (["--device", "abacus"], "is no device"),
         (["--resume"], "needs --checkpoint"),
         (["--checkpoint", "helpers"], "is a folder: give a file"),
-        (["--checkpoint", "README.md"], "is there already: add --resume"),
         (["--seed", "-1"], "no whole number from 0"),
         (["--seed", "1" * 20], "no whole number from 0"),
         (["--epochs", "0"], "1 or more"),
@@ -242,6 +241,16 @@ def test_ctrl_c_ends_cleanly_and_keeps_the_checkpoint(headlines, tmp_path):
     assert err.splitlines() == [f"stopped; go on with --checkpoint {tmp_path / 'run'} --resume"]
     assert len(torch.load(tmp_path / "run", weights_only=True)["history"]["train_loss"]) >= 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "small.tsv"]
+
+
+def test_a_checkpoint_of_before_is_kept_when_a_run_starts_anew(headlines, tmp_path):
+    (tmp_path / "run").write_bytes(b"what was there")
+    done = subprocess.run(
+        train(headlines, tmp_path / "run", epochs=1), check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert (tmp_path / "run.previous").read_bytes() == b"what was there"
+    assert "is kept as" in done.stdout
+    assert weights(tmp_path / "run")
 
 
 def test_resuming_with_other_data_is_refused(headlines, tmp_path):
