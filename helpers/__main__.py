@@ -9,6 +9,10 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from helpers.corpora import Reading
 
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
@@ -86,41 +90,46 @@ def _doctor(options: argparse.Namespace) -> int:
 def _read(options: argparse.Namespace) -> int:
     from helpers.corpora import CorpusError, read_headlines, refuse_untrainable
 
-    result: dict = {"kept": 0, "labels": {}, "rejected": [], "encoding": None, "warnings": []}
+    report: dict = {"kept": 0, "labels": {}, "rejected": [], "encoding": None, "warnings": []}
     error = None
     try:
         reading = read_headlines(options.file)
-        result = {
-            "kept": len(reading.examples),
-            "labels": dict(sorted(Counter(example.label for example in reading.examples).items())),
-            "rejected": [rejected._asdict() for rejected in reading.rejected],
-            "encoding": reading.encoding,
-            "warnings": list(reading.warnings),
-        }
+        report = _report(reading)
+        if not options.json:
+            _print_report(options.file, report)
         refuse_untrainable(reading)
     except CorpusError as fault:
         error = str(fault)
     if options.json:
-        print(json.dumps(result | ({"error": error} if error else {})))
-    elif result["encoding"]:
-        _print_reading(options.file, result)
+        print(json.dumps(report | ({"error": error} if error else {})))
     if error:
         print(error, file=sys.stderr)
     return 2 if error else 0
 
 
-def _print_reading(path: Path, result: dict) -> None:
-    labels = ", ".join(f"{label} {count}" for label, count in result["labels"].items())
-    print(f"{path}: kept {result['kept']} ({labels}), rejected {len(result['rejected'])}, read as {result['encoding']}")
+def _report(reading: "Reading") -> dict:
+    """Return what `read --json` prints of a reading."""
+    return {
+        "kept": len(reading.examples),
+        "labels": dict(sorted(Counter(example.label for example in reading.examples).items())),
+        "rejected": [rejected._asdict() for rejected in reading.rejected],
+        "encoding": reading.encoding,
+        "warnings": list(reading.warnings),
+    }
+
+
+def _print_report(path: Path, report: dict) -> None:
+    labels = ", ".join(f"{label} {count}" for label, count in report["labels"].items())
+    print(f"{path}: kept {report['kept']} ({labels}), rejected {len(report['rejected'])}, read as {report['encoding']}")
     first: dict[str, int] = {}
-    for rejected in result["rejected"]:
+    for rejected in report["rejected"]:
         first.setdefault(rejected["reason"], rejected["line"])
-    reasons = Counter(rejected["reason"] for rejected in result["rejected"]).most_common()
+    reasons = Counter(rejected["reason"] for rejected in report["rejected"]).most_common()
     for reason, count in reasons[:10]:
         print(f"  rejected {count}, the first on line {first[reason]}: {reason}")
     if len(reasons) > 10:
         print(f"  and {len(reasons) - 10} more reasons: see --json")
-    for warning in result["warnings"]:
+    for warning in report["warnings"]:
         print(f"  warning: {warning}")
 
 
@@ -164,16 +173,7 @@ def _trained(options: argparse.Namespace) -> dict:
     start = time.perf_counter()
     path = options.data or DATA / "headlines.tsv"
     reading = read_headlines(path)
-    _print_reading(
-        path,
-        {
-            "kept": len(reading.examples),
-            "labels": Counter(example.label for example in reading.examples),
-            "rejected": [rejected._asdict() for rejected in reading.rejected],
-            "encoding": reading.encoding,
-            "warnings": reading.warnings,
-        },
-    )
+    _print_report(path, _report(reading))
     refuse_untrainable(reading)
     device = choose_device(options.device)
     parts = split(reading.examples)

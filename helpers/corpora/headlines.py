@@ -37,7 +37,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_headlines(path: Path | str) -> Reading[Headline]:
-    """Read labelled headlines; every line is kept, or rejected with its number and a reason.
+    """Read labelled headlines; every line is kept, rejected with its number and a reason, or named as the header.
 
     The format is recognised: two columns by tab, comma, semicolon, bar or @ (the last separator counts; extra
     ones belong to the text), CSV with quotes and named columns, JSON lines, fastText. A `Decisions` column as
