@@ -149,7 +149,8 @@ def _train(options: argparse.Namespace) -> int:
         print(f"{error.filename or options.checkpoint}: {error.strerror}; give another --checkpoint", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        go_on = f"go on with --checkpoint {options.checkpoint} --resume" if options.checkpoint else "nothing was saved"
+        saved = options.checkpoint is not None and options.checkpoint.exists()
+        go_on = f"go on with --checkpoint {options.checkpoint} --resume" if saved else "nothing was saved"
         print(f"stopped; {go_on}", file=sys.stderr)
         return INTERRUPTED
     if options.json:

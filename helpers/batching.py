@@ -57,8 +57,7 @@ def encode(examples: Sequence[Headline], vocabulary: Vocabulary, labels: Sequenc
 def batches(encoded: Sequence[tuple[Sequence[int], int]], batch_size: int, *, shuffle: bool = False) -> DataLoader:
     """Return a loader of `Batch`es. The last one is smaller where the number of examples asks for it.
 
-    The order of a shuffled loader follows `torch.manual_seed`. Batches are made in this process: for texts this
-    short a worker costs more than it gives.
+    The order of a shuffled loader follows `torch.manual_seed`. Batches are made in this process, without workers.
     """
     return DataLoader(encoded, batch_size=batch_size, shuffle=shuffle, collate_fn=Collate())
 
