@@ -1,17 +1,25 @@
 """Examples to batches: padding, true lengths, and masks made from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Sampler
 
 from helpers.corpora import Headline
 from helpers.corpora.headlines import LONG
 from helpers.text import Vocabulary
 
 PADDING = 0  # the number of `<pad>` in every vocabulary
+IGNORED = -100  # a target that is none; PyTorch's cross-entropy leaves it out
+
+
+class WordBatch(NamedTuple):
+    """`tokens` [batch, time] int64 and for each the next word as `targets` [batch, time], IGNORED where none counts."""
+
+    tokens: torch.Tensor
+    targets: torch.Tensor
 
 
 class Batch(NamedTuple):
@@ -60,6 +68,29 @@ def batches(encoded: Sequence[tuple[Sequence[int], int]], batch_size: int, *, sh
     The order of a shuffled loader follows `torch.manual_seed`. Batches are made in this process, without workers.
     """
     return DataLoader(encoded, batch_size=batch_size, shuffle=shuffle, collate_fn=Collate())
+
+
+class Buckets(Sampler[list[int]]):
+    """Batches of examples of like length, in an order that `torch.manual_seed` decides; a new one every epoch.
+
+    Shuffled first, then sorted by length, so that batches differ from epoch to epoch wherever lengths are equal.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
+        self.lengths = torch.as_tensor(lengths)
+        self.batch_size = batch_size
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) // self.batch_size)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        shuffled = torch.randperm(len(self.lengths))
+        order = shuffled[self.lengths[shuffled].argsort(stable=True)]
+        batches = order.split(self.batch_size)
+        for place in torch.randperm(len(batches)).tolist():
+            yield batches[place].tolist()
 
 
 def lengths_to_mask(lengths: torch.Tensor, time: int) -> torch.Tensor:

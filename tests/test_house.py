@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = [  # a room may import from its own floor's left neighbours and from all floors below
-    ["text", "device"],
-    ["timing", "corpora"],
-    ["batching"],
-    ["models"],
+    ["text", "device", "compiling", "precision", "recurrent"],
+    ["timing", "profiling", "corpora"],
+    ["batching", "sequences"],
+    ["models", "language", "generation"],
     ["checkpoints"],
     ["training"],
     ["claims", "minutes", "figures"],

@@ -1,0 +1,102 @@
+"""Forms of one tanh layer over time: the numbers of nn.RNN, computed in ways that differ in speed."""
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+
+def by_index(rnn: nn.RNN, x: Tensor) -> Tensor:
+    """Run `rnn` over `x` [batch, time, input_size], reading each step by `[:, t]`; return [batch, time, hidden_size].
+
+    The slow form: in the backward pass each of these reads writes a gradient as large as all steps together,
+    so that time grows with the square of the length.
+    """
+    steps = _inputs(rnn, x).transpose(0, 1)  # [batch, time, hidden_size]
+    state, states = _zeros(rnn, x), []
+    for t in range(steps.size(1)):
+        state = torch.tanh(steps[:, t] + state @ rnn.weight_hh_l0.T)
+        states.append(state)
+    return torch.stack(states, dim=1)
+
+
+def by_cell(rnn: nn.RNN, x: Tensor) -> Tensor:
+    """As `by_index`, with both products and all biases inside each step, as nn.RNNCell has them."""
+    state, states = _zeros(rnn, x), []
+    weights = rnn.weight_ih_l0, rnn.weight_hh_l0, rnn.bias_ih_l0, rnn.bias_hh_l0
+    for step in x.unbind(1):
+        state = torch.rnn_tanh_cell(step, state, *weights)
+        states.append(state)
+    return torch.stack(states, dim=1)
+
+
+def by_unbind(rnn: nn.RNN, x: Tensor) -> Tensor:
+    """As `by_index`, but the steps are taken apart once by `unbind`, whose gradient is put together once."""
+    state, states = _zeros(rnn, x), []
+    for step in _inputs(rnn, x).unbind(0):
+        state = torch.tanh(step + state @ rnn.weight_hh_l0.T)
+        states.append(state)
+    return torch.stack(states, dim=1)
+
+
+def by_addmm(rnn: nn.RNN, x: Tensor) -> Tensor:
+    """As `by_unbind`, with the product and the sum of a step in one call."""
+    state, states, weight = _zeros(rnn, x), [], rnn.weight_hh_l0.T
+    for step in _inputs(rnn, x).unbind(0):
+        state = torch.addmm(step, state, weight).tanh()
+        states.append(state)
+    return torch.stack(states, dim=1)
+
+
+class TanhOverTime(torch.autograd.Function):
+    """`h_t = tanh(x_t + h_{t-1} @ weight.T)` for all steps, with a backward pass written by hand.
+
+    Autograd would multiply once a step for the gradient of `weight`; here that is one product over all steps.
+    """
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, inputs: Tensor, state: Tensor, weight: Tensor) -> Tensor:
+        """`inputs` [time, batch, hidden], `state` [batch, hidden], `weight` [hidden, hidden] -> states [time, …]."""
+        states = torch.empty_like(inputs)
+        before = state
+        for step, out in zip(inputs.unbind(0), states.unbind(0), strict=True):
+            before = torch.addmm(step, before, weight.T, out=out).tanh_()
+        ctx.save_for_backward(states, state, weight)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """`grad` [time, batch, hidden] -> the gradients of inputs, state and weight."""
+        states, first, weight = ctx.saved_tensors
+        slopes = 1 - states.square()  # of tanh
+        grad = grad.clone(memory_format=torch.contiguous_format)  # becomes the gradient of the inputs, step by step
+        steps, slope = grad.unbind(0), slopes.unbind(0)
+        steps[-1].mul_(slope[-1])
+        for t in range(len(steps) - 2, -1, -1):
+            steps[t].addmm_(steps[t + 1], weight).mul_(slope[t])
+        before = torch.cat((first.unsqueeze(0), states[:-1])).flatten(0, 1)  # [time × batch, hidden]
+        return grad, steps[0] @ weight, grad.flatten(0, 1).T @ before
+
+
+class FastRNN(nn.RNN):
+    """nn.RNN with one layer, one direction and tanh, computed by `TanhOverTime`: same weights, same numbers."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size, batch_first=True)
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`x` [batch, time, input_size], `state` [1, batch, hidden_size] -> all states, and the last as [1, …]."""
+        inputs = _inputs(self, x)
+        state = _zeros(self, x) if state is None else state[0]
+        with torch.autocast(inputs.device.type, enabled=False):
+            states = TanhOverTime.apply(inputs, state.to(inputs), self.weight_hh_l0.to(inputs))
+        return states.transpose(0, 1), states[-1:]
+
+
+def _inputs(rnn: nn.RNN, x: Tensor) -> Tensor:
+    """One product for the inputs of all steps, both biases in it: [time, batch, hidden_size]."""
+    return nn.functional.linear(x.transpose(0, 1), rnn.weight_ih_l0, rnn.bias_ih_l0 + rnn.bias_hh_l0)
+
+
+def _zeros(rnn: nn.RNN, x: Tensor) -> Tensor:
+    return x.new_zeros(x.size(0), rnn.hidden_size)
