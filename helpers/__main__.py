@@ -1,10 +1,11 @@
-"""The course from the command line: python -m helpers doctor | read | train."""
+"""The course from the command line: python -m helpers doctor | read | train | measure."""
 
 import argparse
 import dataclasses
 import hashlib
 import io
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from helpers.corpora import Reading
 
+STUDIES = ("layers", "memory", "headlines", "dialogue", "language-model")  # here, so that --help needs no torch
+OWN_MEASUREMENTS = Path(__file__).resolve().parents[1] / "data" / "local" / "measurements.json"
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
@@ -27,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(fault, file=sys.stderr)
         return 2
     try:
-        return {"doctor": _doctor, "read": _read, "train": _train}[options.command](options)
+        return {"doctor": _doctor, "read": _read, "train": _train, "measure": _measure}[options.command](options)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return INTERRUPTED
@@ -46,7 +49,21 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps (default: an accelerator that works)")
     train.add_argument("--checkpoint", type=Path, metavar="FILE", help="where to save after every epoch")
     train.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
-    for command in (doctor, read, train):
+    measure = commands.add_parser("measure", help="measure the course's ladder on this machine and write it as JSON")
+    measure.add_argument("--study", choices=(*STUDIES, "all"), default="all")
+    measure.add_argument(
+        "--data", type=Path, metavar="PATH", help="a folder with the public data sets, or a file of labelled headlines"
+    )
+    measure.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps (default: an accelerator that works)")
+    measure.add_argument(
+        "--out", type=Path, default=OWN_MEASUREMENTS, metavar="FILE", help="default: data/local/measurements.json"
+    )
+    measure.add_argument("--repeats", type=_positive, default=3, metavar="N", help="seeds of the runs to equal quality")
+    measure.add_argument(
+        "--budget-seconds", type=_positive, default=None, metavar="S", help="begin nothing new after so many seconds"
+    )
+    measure.add_argument("--resume", action="store_true", help="go on with the file, if there is one")
+    for command in (doctor, read, train, measure):
         command.add_argument("--json", action="store_true", help="the result as JSON, on the last line")
     return parser
 
@@ -214,6 +231,48 @@ def _trained(options: argparse.Namespace) -> dict:
         "seconds": round(time.perf_counter() - start, 1),
         "device": str(device),
     }
+
+
+def _measure(options: argparse.Namespace) -> int:
+    import torch
+
+    from helpers.corpora import CorpusError
+    from helpers.corpora.sources import FOLDER_VARIABLE
+    from helpers.device import choose_device
+    from helpers.studies import Recorder, RecordError, measure_studies
+
+    if options.data is not None and not options.data.exists():
+        print(f"{options.data}: no such file or folder", file=sys.stderr)
+        return 2
+    if options.data is not None and options.data.is_dir():
+        os.environ[FOLDER_VARIABLE] = str(options.data)
+    headlines = options.data if options.data is not None and options.data.is_file() else None
+    names = STUDIES if options.study == "all" else (options.study,)
+    go_on = f"go on with --out {options.out} --resume"
+    try:
+        device = choose_device(options.device)
+        seconds = options.budget_seconds or float("inf")
+        recorder = Recorder.start(options.out, device, repeats=options.repeats, seconds=seconds, resume=options.resume)
+        torch.manual_seed(0)
+        result = measure_studies(names, recorder, device, options.repeats, headlines)
+    except (CorpusError, RecordError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{error.filename or options.out}: {error.strerror}; give another --out", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"stopped; what was measured is kept: {go_on}", file=sys.stderr)
+        return INTERRUPTED
+    if options.json:
+        print(json.dumps(result))
+    else:
+        for name, value in result.items():
+            if not name.endswith("_spread"):
+                spread = result[f"{name}_spread"]
+                print(f"{name:<70} " + ("not measured" if value is None else f"≈{value:.3g} (spread ≈{spread:.2g})"))
+        print(f"written to {options.out}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ import os
 import pickle
 import platform
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import nn
@@ -31,11 +32,18 @@ def save_checkpoint(
         "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
         **state,
     }
+    with written_whole(path) as file:
+        torch.save(content, file)
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes `path`'s place when the block ends well, and leaves it as it was if not."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:
-            torch.save(content, file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)

@@ -33,15 +33,16 @@ class GraphCount:
 
 
 @contextlib.contextmanager
-def count_graphs() -> Iterator[GraphCount]:
-    """Count the graphs that torch.compile makes inside the block; what was compiled before is forgotten.
+def count_graphs(*, forget: bool = True) -> Iterator[GraphCount]:
+    """Count the graphs that torch.compile makes inside the block; `forget` drops what was compiled before.
 
     None where something was wrapped in torch.compile means that it ran eager, in silence.
     """
-    torch.compiler.reset()
-    counters.clear()
+    if forget:
+        torch.compiler.reset()
+    before = counters["stats"]["unique_graphs"]
     count = GraphCount()
     try:
         yield count
     finally:
-        count.graphs = counters["stats"].get("unique_graphs", 0)
+        count.graphs = counters["stats"]["unique_graphs"] - before

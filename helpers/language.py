@@ -57,21 +57,25 @@ class WordModel(nn.Module):
         if not everywhere:
             real = targets != IGNORED
             hidden, targets = hidden[real], targets[real]
-        if isinstance(self.output, nn.Linear):
-            return nn.functional.cross_entropy(self.output(hidden), targets, ignore_index=IGNORED)
-        return self.output(hidden, targets).loss
+        return self.output_loss(hidden, targets)
+
+    def output_loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss of the output layer for `hidden` [n, hidden_size] and `targets` [n]."""
+        if isinstance(self.output, nn.AdaptiveLogSoftmaxWithLoss):
+            return self.output(hidden, targets).loss
+        return nn.functional.cross_entropy(self.output(hidden), targets, ignore_index=IGNORED)
 
     def log_probabilities(self, hidden: Tensor) -> Tensor:
         """`hidden` [n, hidden_size] -> [n, vocabulary_size]."""
-        if isinstance(self.output, nn.Linear):
-            return self.output(hidden).log_softmax(1)
-        return self.output.log_prob(hidden)
+        if isinstance(self.output, nn.AdaptiveLogSoftmaxWithLoss):
+            return self.output.log_prob(hidden)
+        return self.output(hidden).log_softmax(1)
 
     def predict(self, hidden: Tensor) -> Tensor:
         """`hidden` [n, hidden_size] -> the most probable words [n]; an adaptive softmax seldom opens its clusters."""
-        if isinstance(self.output, nn.Linear):
-            return self.output(hidden).argmax(1)
-        return self.output.predict(hidden)
+        if isinstance(self.output, nn.AdaptiveLogSoftmaxWithLoss):
+            return self.output.predict(hidden)
+        return self.output(hidden).argmax(1)
 
 
 def detach(state: State | None) -> State | None:

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from helpers.batching import PADDING
+from helpers.batching import PADDING, lengths_to_mask
 
 CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -42,7 +42,8 @@ class TextClassifier(nn.Module):
 
     Padding changes nothing: a text alone and in a batch gives the same logits, for each cell and in both
     directions. Pooling "last" takes the state after the last real token (and after the first, read backwards);
-    "max" the largest value of each feature over the real tokens.
+    "max" the largest value of each feature over the real tokens. Both directions need packing, which is slow; in one
+    direction padding comes after all that counts, so the layer runs over the rectangle and padding is left unread.
     """
 
     def __init__(
@@ -69,6 +70,12 @@ class TextClassifier(nn.Module):
     def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Return [batch, hidden_size × directions] for `tokens` [batch, time] and `lengths` [batch] on the CPU."""
         embedded = self.dropout(self.embedding(tokens))  # [batch, time, embedding_size]
+        if not self.rnn.bidirectional:
+            out, _ = self.rnn(embedded)  # [batch, time, hidden_size]
+            lengths = lengths.to(out.device)
+            if self.pooling == "last":
+                return out[torch.arange(len(out), device=out.device), lengths - 1]
+            return out.masked_fill(~lengths_to_mask(lengths, out.size(1)).unsqueeze(2), -torch.inf).amax(1)
         packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         out, state = self.rnn(packed)
         if self.pooling == "last":

@@ -1,11 +1,12 @@
 """Where the time of a training run goes: sections by the clock, operations by the profiler."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
+
+from helpers.timing import synchronised_clock
 
 
 class Sections:
@@ -22,21 +23,16 @@ class Sections:
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Count the block's time to `name`."""
-        start = self._clock()
+        start = synchronised_clock(self.device)
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + self._clock() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + synchronised_clock(self.device) - start
 
     def shares(self) -> dict[str, float]:
         """Return each section's share of the time of all, from 0 to 1."""
         total = sum(self.seconds.values())
         return {name: seconds / total for name, seconds in self.seconds.items()}
-
-    def _clock(self) -> float:
-        if self.device.type != "cpu":
-            torch.accelerator.synchronize(self.device)
-        return time.perf_counter()
 
 
 def operations(step: Callable[[], object], device: torch.device | str = "cpu", *, steps: int = 3) -> dict[str, float]:

@@ -138,7 +138,7 @@ def _take_turns(
     if repeats < 1:
         raise ValueError(f"repeats must be 1 or more, not {repeats}")
     device = torch.device(device)
-    timers = {name: timeit.Timer(call, timer=lambda: _synchronised_clock(device)) for name, call in calls.items()}
+    timers = {name: timeit.Timer(call, timer=lambda: synchronised_clock(device)) for name, call in calls.items()}
     first, peak, number = {}, {}, {}
     for name, timer in timers.items():
         first[name] = timer.timeit(1)
@@ -174,7 +174,7 @@ def _calls_for(timer: timeit.Timer, min_seconds: float) -> int:
     return number
 
 
-def _synchronised_clock(device: torch.device) -> float:
+def synchronised_clock(device: torch.device) -> float:
     """Wait until the device has done all that it was given, then read the clock, in seconds."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

@@ -11,11 +11,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = [  # a room may import from its own floor's left neighbours and from all floors below
     ["text", "device", "compiling", "precision", "recurrent"],
-    ["timing", "profiling", "corpora"],
+    ["timing", "corpora"],
+    ["profiling"],
     ["batching", "sequences"],
     ["models", "language", "generation"],
     ["checkpoints"],
-    ["training"],
+    ["training", "recipes"],
+    ["studies"],
     ["claims", "minutes", "figures"],
     ["doctor", "exercises"],
     ["__main__"],

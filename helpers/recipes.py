@@ -1,0 +1,141 @@
+"""A training run as data: which layer, which softmax, which batches, which rate; and a run that follows it."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from helpers.batching import IGNORED, Batch, WordBatch
+from helpers.compiling import compiled
+from helpers.device import to_device
+from helpers.language import State, WordModel, detach
+from helpers.precision import autocast_dtype, optimizer_step
+from helpers.timing import synchronised_clock
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. The defaults are the source article's loop, with its gradient clipped."""
+
+    cell: str = "rnn"
+    softmax: Literal["full", "adaptive"] = "full"
+    pooling: Literal["last", "max"] = "last"  # of a classifier
+    buckets: bool = False  # batches of like length; else padded to a fixed length
+    everywhere: bool = True  # scores at every step, also where there is no target
+    batch_size: int = 32
+    learning_rate: float = 2e-3
+    clip: float | None = 1.0
+    compile: Literal["", "model", "output"] = ""
+    autocast: bool = False
+    tf32: bool = False  # on CUDA: matrix products with 10 bits of mantissa
+    adam: Literal["", "fused", "foreach", "for-loop"] = ""  # "" is torch's own choice
+    output_chunks: int = 1  # the output layer in so many pieces, each computed again in the backward pass
+    segments: int = 1  # the layer over so many pieces of time, each computed again in the backward pass
+    pin_memory: bool = False  # on CUDA: batches in page-locked memory, copied while the device works
+
+
+class Run:
+    """A model in training by a recipe: `step` for a batch, `epoch` for the clock, `loss` for a look at the numbers.
+
+    The model, and the order of the batches, follow from `seed`.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        build: Callable[[Recipe], nn.Module],
+        loader: Callable[[Recipe], Iterable],
+        *,
+        carry: bool = False,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        torch.manual_seed(seed)
+        self.recipe, self.carry, self.device = recipe, carry, torch.device(device)
+        self.model = build(recipe).to(self.device)
+        self.batches = loader(recipe)
+        flags = {"fused": {"fused": True}, "foreach": {"foreach": True}, "for-loop": {"foreach": False}, "": {}}
+        self.optimizer = torch.optim.Adam(self.model.parameters(), recipe.learning_rate, **flags[recipe.adam])
+        self.state: State | None = None
+        self._call = compiled(self.model) if recipe.compile == "model" else self.model
+        half = recipe.autocast and autocast_dtype(self.device) is torch.float16
+        self._scaler = torch.amp.GradScaler(self.device.type) if half else None
+        self._output_loss = None
+        if isinstance(self.model, WordModel):
+            self._output_loss = self.model.output_loss
+            if recipe.compile == "output":
+                self._output_loss = compiled(self.model.output_loss, dynamic=not carry)
+
+    def loss(self, batch: Batch | WordBatch) -> Tensor:
+        """Return the mean loss of a batch on the device; a carried state goes on from the batch before."""
+        dtype = autocast_dtype(self.device)
+        with torch.autocast(self.device.type, dtype=dtype, enabled=self.recipe.autocast):
+            if isinstance(batch, Batch):
+                return nn.functional.cross_entropy(self._call(batch.tokens, batch.lengths), batch.labels)
+            state = detach(self.state) if self.carry else None
+            if state is not None and batch.tokens.size(0) != _rows(state):
+                state = None
+            hidden, self.state = self._over_time(batch.tokens, state)
+            return self._output(hidden.flatten(0, 1), batch.targets.flatten())
+
+    def step(self, batch: Batch | WordBatch) -> None:
+        """Forward, backward, clip, and one step of Adam."""
+        batch = to_device(batch, self.device, non_blocking=self.recipe.pin_memory)
+        self.optimizer.zero_grad()
+        with self._precision():
+            loss = self.loss(batch)
+            optimizer_step(loss, self.optimizer, self.model.parameters(), clip=self.recipe.clip, scaler=self._scaler)
+
+    def epoch(self) -> Iterator[float]:
+        """Train over the data once; after each step yield the seconds of work so far.
+
+        What is done between two steps (an evaluation) is outside of the clock; making the batches is inside.
+        """
+        self.state, worked = None, 0.0
+        self.model.train()
+        start = synchronised_clock(self.device)
+        for batch in self.batches:
+            self.step(batch)
+            worked += synchronised_clock(self.device) - start
+            yield worked
+            start = synchronised_clock(self.device)
+
+    def _over_time(self, tokens: Tensor, state: State | None) -> tuple[Tensor, State]:
+        if self.recipe.segments == 1:
+            return self._call(tokens, state)
+        pieces = []
+        for piece in tokens.chunk(self.recipe.segments, dim=1):
+            hidden, state = checkpoint(self._call, piece, state, use_reentrant=False)
+            pieces.append(hidden)
+        return torch.cat(pieces, dim=1), state
+
+    def _output(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        chunks = self.recipe.output_chunks
+        if chunks > 1 or not self.recipe.everywhere:
+            real = targets != IGNORED
+            hidden, targets = hidden[real], targets[real]
+        if chunks == 1:
+            return self._output_loss(hidden, targets)
+        parts = [
+            len(wanted) * checkpoint(self._output_loss, some, wanted, use_reentrant=False)
+            for some, wanted in zip(hidden.chunk(chunks), targets.chunk(chunks), strict=True)
+        ]
+        return torch.stack(parts).sum() / len(targets)
+
+    @contextlib.contextmanager
+    def _precision(self) -> Iterator[None]:
+        before = torch.get_float32_matmul_precision()
+        if self.recipe.tf32:
+            torch.set_float32_matmul_precision("high")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+
+def _rows(state: State) -> int:
+    return (state if isinstance(state, Tensor) else state[0]).size(1)

@@ -1,0 +1,69 @@
+"""What the studies amount to: the figures that the course promises, null where they were not measured."""
+
+import statistics
+from collections.abc import Iterable
+from typing import Any
+
+SUMMARY = (
+    "dialogue_time_to_equal_perplexity_ratio",
+    "dialogue_time_to_equal_perplexity_ratio_from_article_settings",
+    "dialogue_peak_memory_reduction",
+    "reply_p50_ratio",
+    "language_model_time_to_equal_perplexity_ratio",
+    "language_model_time_to_equal_perplexity_ratio_from_article_settings",
+    "headlines_time_to_equal_accuracy_ratio",
+    "headlines_time_to_equal_accuracy_ratio_from_article_settings",
+    "one_layer_ratio",
+    "step_time_length_exponent",
+    "matrix_product_fraction",
+)
+FINAL = {"dialogue": "adaptive softmax", "language-model": "adaptive softmax", "headlines": "LSTM"}
+SLOW = "the article's loop"
+TIMES = {
+    "dialogue": "dialogue_time_to_equal_perplexity_ratio",
+    "language-model": "language_model_time_to_equal_perplexity_ratio",
+    "headlines": "headlines_time_to_equal_accuracy_ratio",
+}
+
+
+def summary(studies: dict[str, Any]) -> dict[str, float | None]:
+    """Return each figure and `<figure>_spread`, in one flat object. A ratio is slow / fast, a reduction a share.
+
+    The ratios of time are medians over seeds and their spread the range; others have the spread of their repeats,
+    and the peak of memory, which is counted and not timed, has none: 0.
+    """
+    values: dict[str, float | None] = dict.fromkeys(SUMMARY)
+    spreads: dict[str, float | None] = dict.fromkeys(SUMMARY)
+    for study, name in TIMES.items():
+        turns = [part for key, part in studies.get(study, {}).items() if key.startswith("in turns")]
+        for key in ("ratio", "ratio_from_article_settings"):
+            full = name + key.removeprefix("ratio")
+            values[full], spreads[full] = _middle(turn[key] for turn in turns)
+    dialogue = studies.get("dialogue", {})
+    peaks = [dialogue.get(f"first call of {name}", {}).get("peak_mebibytes") for name in (SLOW, FINAL["dialogue"])]
+    if all(peaks):
+        values["dialogue_peak_memory_reduction"] = 1 - peaks[1] / peaks[0]
+        spreads["dialogue_peak_memory_reduction"] = 0.0
+    if "replies" in dialogue:
+        first = next(part for key, part in dialogue["replies"].items() if key.endswith(" threads"))
+        values["reply_p50_ratio"], spreads["reply_p50_ratio"] = first["p50_ratio"], first["turn_ratio_spread"]
+    layers = studies.get("layers", {})
+    if "forms" in layers:
+        form = layers["forms"]["backward by hand"]
+        values["one_layer_ratio"], spreads["one_layer_ratio"] = form["ratio"], form["ratio_spread"]
+    if "time over length" in layers:
+        fit = layers["time over length"]["exponents"]["backward by hand"]
+        values["step_time_length_exponent"], spreads["step_time_length_exponent"] = fit["median"], fit["spread"]
+    products = studies.get("language-model", {}).get(f"products of {FINAL['language-model']}")
+    if products:
+        values["matrix_product_fraction"] = products["fraction"]
+        spreads["matrix_product_fraction"] = products["fraction_spread"]
+    return {key: value for name in SUMMARY for key, value in ((name, values[name]), (f"{name}_spread", spreads[name]))}
+
+
+def _middle(values: Iterable[float | None]) -> tuple[float | None, float | None]:
+    """Return the median and the range; None where there are none, or one run did not get there."""
+    values = list(values)
+    if not values or None in values:
+        return None, None
+    return statistics.median(values), max(values) - min(values)
