@@ -17,7 +17,7 @@ test: $(VENV)/ready-test ## set up and run every test a reader can run, all note
 	$(PY) -m pytest -m "not slow"
 
 test-all: test ## those and the slow ones: every notebook in a real browser
-	$(PY) -m pytest -m slow tests
+	$(PY) -m pytest -m "slow and not benchmark" tests
 
 notebooks: $(VENV)/ready-test ## run all notebooks afresh and store their outputs with minimal differences
 	$(PY) tests/regenerate.py notebooks/*.ipynb

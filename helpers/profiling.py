@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from helpers.timing import synchronised_clock
@@ -39,7 +40,8 @@ def operations(step: Callable[[], object], device: torch.device | str = "cpu", *
     """Profile `step()` and return the seconds that each operation took itself in one step, the longest first.
 
     Two steps run before anything is recorded: the first would count what only a start costs
-    (https://github.com/pytorch/kineto/issues/328). On CUDA the times are the kernels'.
+    (https://github.com/pytorch/kineto/issues/328). On CUDA the times are those of the kernels that
+    each operation started.
     """
     on_cuda = torch.device(device).type == "cuda"
     activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * on_cuda
@@ -51,6 +53,6 @@ def operations(step: Callable[[], object], device: torch.device | str = "cpu", *
     seconds = {
         event.key: getattr(event, time_of) / 1e6 / steps
         for event in profiler.key_averages()
-        if not event.key.startswith("ProfilerStep")
+        if not event.key.startswith("ProfilerStep") and event.device_type == DeviceType.CPU  # not the kernels again
     }
     return dict(sorted(((k, s) for k, s in seconds.items() if s > 0), key=lambda item: -item[1]))

@@ -133,4 +133,187 @@ WRONG_ANSWERS = {
         ("import math\nlowest_loss = math.log(1 + 3 / math.e)", "right for four classes"),
         ("import math\nlowest_loss = math.log(2)", "what guessing gives"),
     ],
+    "4.1": [
+        (
+            "def padding_of(lengths, batch_size):\n    batches = [lengths[i : i + batch_size] for i in range(0, len(lengths), batch_size)]\n"
+            "    return sum(1 - sum(b) / (len(b) * max(b)) for b in batches) / len(batches)",
+            "mean of the batches' shares",
+        ),
+        (
+            "def padding_of(lengths, batch_size):\n    return 1 - sum(lengths) / (len(lengths) * max(lengths))",
+            "longest of all texts",
+        ),
+        (
+            "def padding_of(lengths, batch_size):\n    batches = [lengths[i : i + batch_size] for i in range(0, len(lengths), batch_size)]\n"
+            "    return sum(lengths) / sum(len(b) * max(b) for b in batches)",
+            "share of real tokens",
+        ),
+        (
+            "def padding_of(lengths, batch_size):\n    batches = [lengths[i : i + batch_size] for i in range(0, len(lengths), batch_size)]\n"
+            "    return 1 - sum(lengths) / sum(batch_size * max(b) for b in batches)",
+            "count its own rows",
+        ),
+    ],
+    "4.2": [
+        (
+            "def limiter(seconds):\n    name = max(seconds, key=seconds.get)\n    return name, seconds[name] / sum(seconds.values())",
+            "its share of the epoch",
+        ),
+        (
+            "def limiter(seconds):\n    name = max(seconds, key=seconds.get)\n    return name, sum(seconds.values()) / seconds[name]",
+            "what is left",
+        ),
+        (
+            "def limiter(seconds):\n    name = max(seconds, key=seconds.get)\n    total = sum(seconds.values())\n"
+            "    return name, total / (total - seconds[name])",
+            "divides by zero",
+        ),
+        ("def limiter(seconds):\n    name = max(seconds)\n    return name, 2.0", "the longest section is backward"),
+    ],
+    "4.3": [
+        (
+            "def time_call(call, synchronize, clock):\n    start = clock()\n    for _ in range(5):\n        call()\n"
+            "    return (clock() - start) / 5",
+            "time of the launch",
+        ),
+        (
+            "def time_call(call, synchronize, clock):\n    seconds = []\n    for _ in range(6):\n        start = clock()\n"
+            "        call()\n        synchronize()\n        seconds.append(clock() - start)\n    return sum(seconds) / 6",
+            "older work in the queue",
+        ),
+        (
+            "def time_call(call, synchronize, clock):\n    call()\n    seconds = []\n    for _ in range(5):\n        synchronize()\n"
+            "        start = clock()\n        call()\n        synchronize()\n        seconds.append(clock() - start)\n"
+            "    return sum(seconds) / 5",
+            "the median",
+        ),
+        (
+            "import statistics\ndef time_call(call, synchronize, clock):\n    seconds = []\n    for _ in range(6):\n        synchronize()\n"
+            "        start = clock()\n        call()\n        synchronize()\n        seconds.append(clock() - start)\n"
+            "    return statistics.median(seconds)",
+            "counts for nothing",
+        ),
+    ],
+    "6.1": [
+        (
+            "import math\ndef perplexity_of(batches):\n    return math.exp(sum(loss for loss, _ in batches) / len(batches))",
+            "weigh each loss by its number of words",
+        ),
+        (
+            "import math\ndef perplexity_of(batches):\n    return sum(math.exp(loss) for loss, _ in batches) / len(batches)",
+            "mean of the batches' perplexities",
+        ),
+        (
+            "import math\ndef perplexity_of(batches):\n    count = sum(n for _, n in batches)\n"
+            "    return sum(n * math.exp(loss) for loss, n in batches) / count",
+            "exp comes last",
+        ),
+        (
+            "import math\ndef perplexity_of(batches):\n    count = sum(n for _, n in batches)\n"
+            "    return math.exp(sum(loss * n for loss, n in batches) / count)",
+            "padding alone makes it nan",
+        ),
+        (
+            "def perplexity_of(batches):\n    return sum(loss * n for loss, n in batches if n) / sum(n for _, n in batches)",
+            "that is the mean loss",
+        ),
+    ],
+    "6.2": [
+        ("def top_k(scores, k):\n    return scores.topk(k, dim=1).values", "the shape should stay"),
+        (
+            "def top_k(scores, k):\n    smallest = scores.topk(k, dim=1).values[:, -1:]\n"
+            "    return scores.masked_fill(scores < smallest, float('-inf'))",
+            "where scores are equal",
+        ),
+        (
+            "def top_k(scores, k):\n    smallest = scores.flatten().topk(k).values[-1]\n"
+            "    return scores.masked_fill(scores < smallest, float('-inf'))",
+            "each row has its own",
+        ),
+        (
+            "def top_k(scores, k):\n    places = scores.topk(k, dim=1).indices\n"
+            "    return torch.zeros_like(scores).scatter(1, places, scores.gather(1, places))",
+            "need the score -inf",
+        ),
+        (
+            "def top_k(scores, k):\n    worst = scores.topk(scores.size(1) - min(k, scores.size(1)), dim=1, largest=False).indices\n"
+            "    return scores.scatter_(1, worst, float('-inf'))",
+            "work on a copy",
+        ),
+    ],
+    "6.3": [
+        (
+            "def words_until(step, word, limit, end):\n    said, state = [], None\n    while len(said) < limit and word != end:\n"
+            "        word, state = step(word, state)\n        said.append(word)\n    return said",
+            "no part of the reply",
+        ),
+        (
+            "def words_until(step, word, limit, end):\n    said = []\n    while len(said) < limit:\n"
+            "        word, _ = step(word, None)\n        if word == end:\n            break\n        said.append(word)\n    return said",
+            "it never stops",
+        ),
+        (
+            "def words_until(step, word, limit, end):\n    said, state = [], None\n    while word != end:\n"
+            "        word, state = step(word, state)\n        if word != end:\n            said.append(word)\n    return said",
+            "with a limit of 2",
+        ),
+    ],
+    "5.1": [
+        ("def weight_gradient(grads, before):\n    return before.flatten(0, 1).T @ grads.flatten(0, 1)", "transpose"),
+        (
+            "def weight_gradient(grads, before):\n    return grads.flatten(0, 1).T @ before.flatten(0, 1) / 15",
+            "that is their mean",
+        ),
+        ("def weight_gradient(grads, before):\n    return grads[-1].T @ before[-1]", "last step's part alone"),
+        ("def weight_gradient(grads, before):\n    return grads.mT @ before", "the shape should be"),
+    ],
+    "5.2": [
+        (
+            "def rounded_lengths(lengths, graphs):\n    step = -(-max(lengths) // graphs)\n"
+            "    return [step * (n // step) for n in lengths]",
+            "never shrink",
+        ),
+        ("def rounded_lengths(lengths, graphs):\n    return [max(lengths)] * len(lengths)", "pads all to the longest"),
+        (
+            "def rounded_lengths(lengths, graphs):\n    return [graphs * -(-n // graphs) for n in lengths]",
+            "with steps of 5",
+        ),
+        (
+            "def rounded_lengths(lengths, graphs):\n    step = max(1, max(lengths) // graphs)\n"
+            "    return [step * -(-n // step) for n in lengths]",
+            "the step rounds up",
+        ),
+        ("def rounded_lengths(lengths, graphs):\n    return list(lengths)", "different lengths are left"),
+    ],
+    "5.3": [
+        (
+            "def scaled_step(loss, optimizer, parameters, scaler):\n    scaler.scale(loss).backward()\n"
+            "    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)\n    scaler.step(optimizer)\n"
+            "    scaler.update()\n    return norm",
+            "unscale_ comes before clipping",
+        ),
+        (
+            "def scaled_step(loss, optimizer, parameters, scaler):\n    scaler.scale(loss).backward()\n"
+            "    scaler.unscale_(optimizer)\n    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)\n"
+            "    scaler.update()\n    return norm",
+            "the weights have not moved",
+        ),
+        (
+            "def scaled_step(loss, optimizer, parameters, scaler):\n    scaler.scale(loss).backward()\n"
+            "    scaler.unscale_(optimizer)\n    norm = torch.nn.utils.clip_grad_norm_(parameters, 1e9)\n"
+            "    scaler.step(optimizer)\n    scaler.update()\n    return norm",
+            "not clipped to 1",
+        ),
+        (
+            "def scaled_step(loss, optimizer, parameters, scaler):\n    scaler.scale(loss).backward()\n"
+            "    scaler.unscale_(optimizer)\n    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)\n"
+            "    scaler.step(optimizer)\n    return norm",
+            "scaler.update() ends the step",
+        ),
+        (
+            "def scaled_step(loss, optimizer, parameters, scaler):\n    loss.backward()\n"
+            "    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)\n    optimizer.step()\n    return norm",
+            "scale the loss",
+        ),
+    ],
 }

@@ -27,9 +27,7 @@ def _top_k(top_k):
     before = scores.clone()
     got = top_k(scores, 2)
     assert torch.equal(scores, before), "the scores that were given have changed: work on a copy"
-    assert isinstance(got, torch.Tensor) and got.shape == scores.shape, (
-        "the shape should stay [n, vocabulary_size]: a word's number is its place"
-    )
+    assert got.shape == scores.shape, "the shape should stay [n, vocabulary_size]: a word's number is its place"
     kept = got.isfinite().sum(1).tolist()
     assert kept != [4, 4], "all words can still be drawn: those left out need the score -inf"
     assert kept[0] == 2, f"of the first row {kept[0]} words are left, asked were 2: each row has its own k largest"

@@ -22,7 +22,8 @@ def layers_study(recorder: Recorder, device: torch.device, repeats: int) -> None
     """Measure all forms; each compiled one apart, since it may fail or take minutes."""
     rounds = 4 * repeats + 3
     recorder.part("layers", "forms", lambda: _forms(device, rounds))
-    for name in ("cell", "chunk", "nn.RNN with allow_rnn"):
+    on_cuda = device.type == "cuda"
+    for name in ("cell", "chunk", *(["chunk, reduce-overhead"] if on_cuda else []), "nn.RNN with allow_rnn"):
         recorder.part("layers", f"compiled {name}", lambda n=name: _compiled(n, device, rounds), may_fail=True)
     recorder.part("layers", "graphs over lengths", _graphs_over_lengths, may_fail=True)
     recorder.part("layers", "time over length", lambda: _over_length(device, repeats))
@@ -121,7 +122,7 @@ def _compiled(name: str, device: torch.device, repeats: int) -> dict[str, Any]:
             state, pieces = x.new_zeros(BATCH, HIDDEN), []
             inputs = nn.functional.linear(x.transpose(0, 1), rnn.weight_ih_l0, rnn.bias_ih_l0 + rnn.bias_hh_l0)
             for piece in inputs.split(COMPILED_TIME):
-                pieces.append(call(piece, state))
+                pieces.append(call(piece, state).clone())  # a CUDA graph writes into the same memory again
                 state = pieces[-1][-1]
             return torch.cat(pieces).transpose(0, 1)
 
@@ -130,8 +131,9 @@ def _compiled(name: str, device: torch.device, repeats: int) -> dict[str, Any]:
     with count_graphs() as count, torch._dynamo.config.patch(allow_rnn=name == "nn.RNN with allow_rnn"):
         if name == "cell":
             eager, quick = over_steps(cell), over_steps(torch.compile(cell))
-        elif name == "chunk":
-            eager, quick = over_chunks(chunk), over_chunks(torch.compile(chunk))
+        elif name.startswith("chunk"):
+            mode = "reduce-overhead" if name.endswith("reduce-overhead") else None
+            eager, quick = over_chunks(chunk), over_chunks(torch.compile(chunk, mode=mode))
         else:
             compiled_rnn = torch.compile(rnn)
             eager, quick = (lambda x: rnn(x)[0]), (lambda x: compiled_rnn(x)[0])
