@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -234,8 +235,6 @@ def _trained(options: argparse.Namespace) -> dict:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    import torch
-
     from helpers.corpora import CorpusError
     from helpers.corpora.sources import FOLDER_VARIABLE
     from helpers.device import choose_device
@@ -253,8 +252,9 @@ def _measure(options: argparse.Namespace) -> int:
         device = choose_device(options.device)
         seconds = options.budget_seconds or float("inf")
         recorder = Recorder.start(options.out, device, repeats=options.repeats, seconds=seconds, resume=options.resume)
-        torch.manual_seed(0)
-        result = measure_studies(names, recorder, device, options.repeats, headlines)
+        with tempfile.TemporaryDirectory() as cache:
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache  # empty, so that a first call compiles
+            result = measure_studies(names, recorder, device, options.repeats, headlines)
     except (CorpusError, RecordError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

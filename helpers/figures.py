@@ -34,6 +34,7 @@ def lines(
 def bars(values: Mapping[str, float], xlabel: str) -> Axes:
     """Draw a horizontal bar a measured value, from the top, with its name and value."""
     axes = _new_axes(xlabel, "")
+    axes.figure.set_size_inches(SIZE[0], max(SIZE[1], 0.8 + 0.26 * len(values)))  # room for many names
     drawn = axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
     axes.bar_label(drawn, fmt="≈%.3g", padding=6)
     axes.invert_yaxis()

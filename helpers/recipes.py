@@ -36,6 +36,7 @@ class Recipe:
     output_chunks: int = 1  # the output layer in so many pieces, each computed again in the backward pass
     segments: int = 1  # the layer over so many pieces of time, each computed again in the backward pass
     pin_memory: bool = False  # on CUDA: batches in page-locked memory, copied while the device works
+    cuda_graph: bool = False  # on CUDA: the whole step recorded and replayed; wants fixed padding and scores everywhere
 
 
 class Run:
@@ -59,7 +60,10 @@ class Run:
         self.model = build(recipe).to(self.device)
         self.batches = loader(recipe)
         flags = {"fused": {"fused": True}, "foreach": {"foreach": True}, "for-loop": {"foreach": False}, "": {}}
+        if recipe.cuda_graph:
+            flags[recipe.adam]["capturable"] = True
         self.optimizer = torch.optim.Adam(self.model.parameters(), recipe.learning_rate, **flags[recipe.adam])
+        self._take = GraphedStep(self._plain_step) if recipe.cuda_graph else self._plain_step
         self.state: State | None = None
         self._call = compiled(self.model) if recipe.compile == "model" else self.model
         half = recipe.autocast and autocast_dtype(self.device) is torch.float16
@@ -84,7 +88,9 @@ class Run:
 
     def step(self, batch: Batch | WordBatch) -> None:
         """Forward, backward, clip, and one step of Adam."""
-        batch = to_device(batch, self.device, non_blocking=self.recipe.pin_memory)
+        self._take(to_device(batch, self.device, non_blocking=self.recipe.pin_memory))
+
+    def _plain_step(self, batch: Batch | WordBatch) -> None:
         self.optimizer.zero_grad()
         with self._precision():
             loss = self.loss(batch)
@@ -128,13 +134,48 @@ class Run:
 
     @contextlib.contextmanager
     def _precision(self) -> Iterator[None]:
-        before = torch.get_float32_matmul_precision()
-        if self.recipe.tf32:
-            torch.set_float32_matmul_precision("high")
+        before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+        torch.set_float32_matmul_precision("high" if self.recipe.tf32 else "highest")
+        torch.backends.cudnn.allow_tf32 = self.recipe.tf32  # else a cuDNN layer takes it while a plain product does not
         try:
             yield
         finally:
-            torch.set_float32_matmul_precision(before)
+            torch.set_float32_matmul_precision(before[0])
+            torch.backends.cudnn.allow_tf32 = before[1]
+
+
+class GraphedStep:
+    """A step that is recorded as a CUDA graph once for each shape of batch, and then replayed by a single launch.
+
+    Each batch is copied into the tensors that were recorded. A recorded step may not wait for the device, and carries
+    no state. Recording runs the step three times before, as the manual asks for
+    (https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs): the first batch is trained on more than once.
+    """
+
+    def __init__(self, step: Callable[[WordBatch], None]) -> None:
+        self.step = step
+        self.recorded: dict[torch.Size, tuple[torch.cuda.CUDAGraph, WordBatch]] = {}
+
+    def __call__(self, batch: WordBatch) -> None:
+        """Train on `batch`, which is on the device."""
+        if batch.tokens.shape not in self.recorded:
+            self.recorded[batch.tokens.shape] = self._record(WordBatch(*(part.clone() for part in batch)))
+        graph, held = self.recorded[batch.tokens.shape]
+        for place, part in zip(held, batch, strict=True):
+            place.copy_(part)
+        graph.replay()
+
+    def _record(self, held: WordBatch) -> tuple[torch.cuda.CUDAGraph, WordBatch]:
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(3):
+                self.step(held)
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step(held)
+        return graph, held
 
 
 def _rows(state: State) -> int:

@@ -1,8 +1,10 @@
 """The measured ladder: what is compared is comparable, what was done is kept, what failed is said."""
 
+import contextlib
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from torch import nn
 from helpers import __main__ as command_line
 from helpers.batching import IGNORED, WordBatch
 from helpers.language import WordModel
-from helpers.recipes import Recipe, Run
+from helpers.recipes import GraphedStep, Recipe, Run
 from helpers.sequences import stream_batches
 from helpers.studies import BudgetSpentError, Recorder, RecordError, summary
 from helpers.studies.ladder import Rung, Task, climb, evenly, train
@@ -100,6 +102,41 @@ def test_targets_that_are_none_have_no_part_in_a_chunked_loss():
     batch = WordBatch(tokens, targets)
     whole, chunked = run(carry=False).loss(batch), run(carry=False, output_chunks=5).loss(batch)
     torch.testing.assert_close(whole, chunked)
+
+
+class FakeGraph:
+    """Records nothing and counts its replays."""
+
+    made: list = []  # noqa: RUF012
+
+    def __init__(self):
+        self.replays = 0
+        self.made.append(self)
+
+    def replay(self):
+        self.replays += 1
+
+
+def test_a_recorded_step_is_recorded_once_a_shape_and_fed_by_copies(monkeypatch):
+    made = []
+    monkeypatch.setattr(FakeGraph, "made", made)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", FakeGraph)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: SimpleNamespace(wait_stream=lambda other: None))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(wait_stream=lambda other: None))
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph: contextlib.nullcontext())
+    steps = []
+    graphed = GraphedStep(steps.append)
+    first, second, other = (
+        WordBatch(torch.full((2, n), k), torch.full((2, n), k)) for n, k in ((5, 1), (5, 2), (7, 3))
+    )
+    for batch in (first, second, other):
+        graphed(batch)
+    assert [graph.replays for graph in made] == [2, 1]
+    assert len(steps) == 2 * 4  # three before the recording, and the recorded one
+    assert steps[0].tokens.data_ptr() != first.tokens.data_ptr()
+    assert steps[0].tokens.eq(2).all()  # the last batch of that shape
+    assert first.tokens.eq(1).all()
 
 
 def test_the_clock_stands_still_between_steps():

@@ -10,19 +10,19 @@ from helpers.studies.headlines import headlines_task
 from helpers.studies.ladder import climb
 from helpers.studies.layers import layers_study
 from helpers.studies.memory import memory_study
-from helpers.studies.recording import OWN, BudgetSpentError, Recorder, RecordError, read_record, records
+from helpers.studies.recording import BudgetSpentError, Recorder, RecordError, read_record, recorded
 from helpers.studies.replies import replies_study
-from helpers.studies.summary import summary
+from helpers.studies.summary import report, summary
 from helpers.studies.words import dialogue_task, language_task
 
 __all__ = [
-    "OWN",
     "BudgetSpentError",
     "RecordError",
     "Recorder",
     "measure_studies",
     "read_record",
-    "records",
+    "recorded",
+    "report",
     "summary",
 ]
 

@@ -20,6 +20,7 @@ COMPILED_TIME = 10  # steps in a chunk that is compiled
 
 def layers_study(recorder: Recorder, device: torch.device, repeats: int) -> None:
     """Measure all forms; each compiled one apart, since it may fail or take minutes."""
+    torch.backends.cudnn.allow_tf32 = False  # all forms in full float32
     rounds = 4 * repeats + 3
     recorder.part("layers", "forms", lambda: _forms(device, rounds))
     on_cuda = device.type == "cuda"

@@ -19,7 +19,6 @@ from helpers.device import device_name
 from helpers.timing import Measurement, Ratio
 
 MEASUREMENTS = DATA / "measurements"
-OWN = DATA / "local" / "measurements.json"  # this reader's; git leaves the folder alone
 
 
 class BudgetSpentError(Exception):
@@ -120,10 +119,9 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def records() -> dict[str, dict[str, Any]]:
-    """Return the recorded measurements of the course's reference machines, and the reader's own, by file name."""
-    paths = [*sorted(MEASUREMENTS.glob("machine-*.json")), *([OWN] if OWN.exists() else [])]
-    return {path.stem: read_record(path) for path in paths}
+def recorded() -> dict[str, dict[str, Any]]:
+    """Return the recorded measurements of the course's reference machines, by file name."""
+    return {path.stem: read_record(path) for path in sorted(MEASUREMENTS.glob("machine-*.json"))}
 
 
 def plain(measurement: Measurement, ratio: Ratio) -> dict[str, Any]:

@@ -26,6 +26,20 @@ TIMES = {
 }
 
 
+TEXTS = {
+    "dialogue_time_to_equal_perplexity_ratio": ("replies: equal perplexity sooner, both at their best rate", "×"),
+    "dialogue_time_to_equal_perplexity_ratio_from_article_settings": ("the same, against the article's settings", "×"),
+    "dialogue_peak_memory_reduction": ("replies: less memory at the peak of training", "%"),
+    "reply_p50_ratio": ("a reply of 20 words, the same words, sooner", "×"),
+    "language_model_time_to_equal_perplexity_ratio": ("word model: equal perplexity sooner", "×"),
+    "language_model_time_to_equal_perplexity_ratio_from_article_settings": ("against the article's settings", "×"),
+    "headlines_time_to_equal_accuracy_ratio": ("headlines: equal accuracy sooner", "×"),
+    "one_layer_ratio": ("one layer with a backward pass by hand, against `nn.RNN`", "×"),
+    "step_time_length_exponent": ("time of a step grows with length to the power of", ""),
+    "matrix_product_fraction": ("word model: share of the rate of its matrix products alone", "%"),
+}
+
+
 def summary(studies: dict[str, Any]) -> dict[str, float | None]:
     """Return each figure and `<figure>_spread`, in one flat object. A ratio is slow / fast, a reduction a share.
 
@@ -59,6 +73,21 @@ def summary(studies: dict[str, Any]) -> dict[str, float | None]:
         values["matrix_product_fraction"] = products["fraction"]
         spreads["matrix_product_fraction"] = products["fraction_spread"]
     return {key: value for name in SUMMARY for key, value in ((name, values[name]), (f"{name}_spread", spreads[name]))}
+
+
+def report(record: dict[str, Any]) -> str:
+    """Return a record's summary as lines of Markdown: what, how much with its spread, and on which machine."""
+    where, found = record["provenance"], record["summary"]
+    lines = ["| | measured | spread |", "|---|---|---|"]
+    for name, (text, unit) in TEXTS.items():
+        if (value := found.get(name)) is None:
+            continue
+        factor = 100 if unit == "%" else 1
+        spread = found[f"{name}_spread"] * factor
+        lines.append(f"| {text} | ≈{value * factor:.3g} {unit} | ≈{spread:.2g} |".replace("  |", " |"))
+    device = "" if where["device"] == "cpu" else f", {where['device']}"
+    versions = f"torch {where['torch']}, Python {where['python']}, {where['date']}, {where['repeats']} seeds"
+    return "\n".join([*lines, "", f"Recorded on {where['machine']}{device}; {versions}."])
 
 
 def _middle(values: Iterable[float | None]) -> tuple[float | None, float | None]:

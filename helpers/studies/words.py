@@ -44,7 +44,6 @@ def _tried(base: str) -> tuple[Rung, ...]:
             kept=False,
         ),
         Rung("TF32", "matrix products in TF32", base, {"tf32": True}, kept=False, needs="cuda"),
-        Rung("pinned memory", "copies overlap with work", base, {"pin_memory": True}, True, False, "cuda"),
     )
 
 
@@ -71,7 +70,9 @@ def dialogue_task(path: Path | None = None) -> tuple[Task, list[Tensor]]:
         unit="real tokens",
         quality="perplexity",
         build=lambda recipe: _model(recipe, vocabulary),
-        loader=lambda recipe: exchange_batches(trained, recipe.batch_size, buckets=recipe.buckets, length=LENGTH),
+        loader=lambda recipe: exchange_batches(
+            trained, recipe.batch_size, buckets=recipe.buckets, length=LENGTH, pin_memory=recipe.pin_memory
+        ),
         sample=lambda recipe, count: _sample(trained, recipe, count),
         judge=lambda model: evaluate_words(model, test_batches, next(model.parameters()).device),
         units_an_epoch=sum(min(len(exchange.numbers) - 1, LENGTH) for exchange in trained),
@@ -81,7 +82,16 @@ def dialogue_task(path: Path | None = None) -> tuple[Task, list[Tensor]]:
             *_AT_THE_SLOW,
             Rung("buckets", "batches of like length", "the article's loop", {"buckets": True}, True),
             Rung(targets, "scores only where a word of a reply is wanted", "buckets", {"everywhere": False}, True),
+            Rung(
+                "CUDA graph",
+                "the whole step replayed by one launch",
+                "the article's loop",
+                {"cuda_graph": True},
+                kept=False,
+                needs="cuda",
+            ),
             *_tried(targets),
+            Rung("pinned memory", "copies overlap with work", targets, {"pin_memory": True}, True, False, "cuda"),
             Rung("LSTM, old rate", "nn.LSTM at the rate of the slow version", targets, {"cell": "lstm"}, kept=False),
             Rung("LSTM", "nn.LSTM, which stands a rate of 8e-3", targets, LSTM),
             Rung("GRU", "nn.GRU at 8e-3", targets, {**LSTM, "cell": "gru"}, kept=False),
