@@ -247,6 +247,9 @@ def _measure(options: argparse.Namespace) -> int:
         os.environ[FOLDER_VARIABLE] = str(options.data)
     headlines = options.data if options.data is not None and options.data.is_file() else None
     names = STUDIES if options.study == "all" else (options.study,)
+    if headlines is not None and "headlines" not in names:
+        print(f"--data {options.data} is a file of headlines: {options.study} wants a folder", file=sys.stderr)
+        return 2
     go_on = f"go on with --out {options.out} --resume"
     try:
         device = choose_device(options.device)
@@ -270,9 +273,10 @@ def _measure(options: argparse.Namespace) -> int:
         for name, value in result.items():
             if not name.endswith("_spread"):
                 spread = result[f"{name}_spread"]
-                print(f"{name:<70} " + ("not measured" if value is None else f"≈{value:.3g} (spread ≈{spread:.2g})"))
+                said = "not measured" if value is None else f"≈{value:.3g}"
+                print(f"{name:<70} {said}" + (f" (spread ≈{spread:.2g})" if spread is not None else ""))
         print(f"written to {options.out}")
-    return 0
+    return int(any("failed" in parts for parts in recorder.record["studies"].values()))
 
 
 if __name__ == "__main__":

@@ -135,8 +135,8 @@ def _builtin(record: dict[str, Any]) -> tuple:
 
 def _epochs(study: str, times: float) -> Callable[[dict[str, Any]], tuple]:
     def rule(record: dict[str, Any]) -> tuple:
-        speed = record["studies"][study]["speed"]
-        slow, final = speed["the article's loop"], speed["adaptive softmax"]
+        parts = record["studies"][study]
+        slow, final = (parts["speed"][parts["facts"][end]] for end in ("slow", "final"))
         here = (
             f"≈{slow['epoch_seconds']:.3g} s an epoch to ≈{final['epoch_seconds']:.3g} s on another machine and "
             f"smaller data, ≈{final['ratio']:.1f} ×; the slow loop reads ≈{slow['units_per_second']:,.0f} tokens/s"

@@ -33,13 +33,12 @@ class GraphCount:
 
 
 @contextlib.contextmanager
-def count_graphs(*, forget: bool = True) -> Iterator[GraphCount]:
-    """Count the graphs that torch.compile makes inside the block; `forget` drops what was compiled before.
+def count_graphs() -> Iterator[GraphCount]:
+    """Count the graphs that torch.compile makes inside the block; what was compiled before is forgotten.
 
     None where something was wrapped in torch.compile means that it ran eager, in silence.
     """
-    if forget:
-        torch.compiler.reset()
+    torch.compiler.reset()
     before = counters["stats"]["unique_graphs"]
     count = GraphCount()
     try:

@@ -32,7 +32,7 @@ class Recipe:
     compile: Literal["", "model", "output"] = ""
     autocast: bool = False
     tf32: bool = False  # on CUDA: matrix products with 10 bits of mantissa
-    adam: Literal["", "fused", "foreach", "for-loop"] = ""  # "" is torch's own choice
+    adam: Literal["", "fused", "foreach"] = ""  # "" is torch's own choice: foreach on CUDA, a loop on a CPU
     output_chunks: int = 1  # the output layer in so many pieces, each computed again in the backward pass
     segments: int = 1  # the layer over so many pieces of time, each computed again in the backward pass
     pin_memory: bool = False  # on CUDA: batches in page-locked memory, copied while the device works
@@ -59,11 +59,11 @@ class Run:
         self.recipe, self.carry, self.device = recipe, carry, torch.device(device)
         self.model = build(recipe).to(self.device)
         self.batches = loader(recipe)
-        flags = {"fused": {"fused": True}, "foreach": {"foreach": True}, "for-loop": {"foreach": False}, "": {}}
+        flags = {"fused": {"fused": True}, "foreach": {"foreach": True}, "": {}}
         if recipe.cuda_graph:
             flags[recipe.adam]["capturable"] = True
         self.optimizer = torch.optim.Adam(self.model.parameters(), recipe.learning_rate, **flags[recipe.adam])
-        self._take = GraphedStep(self._plain_step) if recipe.cuda_graph else self._plain_step
+        self._graphed: GraphedStep | None = None
         self.state: State | None = None
         self._call = compiled(self.model) if recipe.compile == "model" else self.model
         half = recipe.autocast and autocast_dtype(self.device) is torch.float16
@@ -83,32 +83,43 @@ class Run:
             state = detach(self.state) if self.carry else None
             if state is not None and batch.tokens.size(0) != _rows(state):
                 state = None
-            hidden, self.state = self._over_time(batch.tokens, state)
+            hidden, state = self._over_time(batch.tokens, state)
+            self.state = state if self.carry else None  # else it would hold the last graph
             return self._output(hidden.flatten(0, 1), batch.targets.flatten())
 
     def step(self, batch: Batch | WordBatch) -> None:
         """Forward, backward, clip, and one step of Adam."""
-        self._take(to_device(batch, self.device, non_blocking=self.recipe.pin_memory))
+        batch = to_device(batch, self.device, non_blocking=self.recipe.pin_memory)
+        if not self.recipe.cuda_graph:
+            self._plain_step(batch)
+            return
+        if self._graphed is None:
+            self._graphed = GraphedStep(self._plain_step)
+        self._graphed(batch)
 
     def _plain_step(self, batch: Batch | WordBatch) -> None:
         self.optimizer.zero_grad()
-        with self._precision():
+        with self.precision():
             loss = self.loss(batch)
             optimizer_step(loss, self.optimizer, self.model.parameters(), clip=self.recipe.clip, scaler=self._scaler)
 
-    def epoch(self) -> Iterator[float]:
-        """Train over the data once; after each step yield the seconds of work so far.
+    def epoch(self, every: int | None = None) -> Iterator[float]:
+        """Train over the data once; yield the seconds of work so far after each `every` steps, and at the end.
 
-        What is done between two steps (an evaluation) is outside of the clock; making the batches is inside.
+        What is done between (an evaluation) is outside of the clock; making the batches is inside. The device is
+        waited for only where the clock is read.
         """
         self.state, worked = None, 0.0
+        last = len(self.batches)
         self.model.train()
         start = synchronised_clock(self.device)
-        for batch in self.batches:
+        for count, batch in enumerate(self.batches, start=1):
             self.step(batch)
-            worked += synchronised_clock(self.device) - start
-            yield worked
-            start = synchronised_clock(self.device)
+            if count == last or (every and count % every == 0):
+                worked += synchronised_clock(self.device) - start
+                yield worked
+                self.model.train()
+                start = synchronised_clock(self.device)
 
     def _over_time(self, tokens: Tensor, state: State | None) -> tuple[Tensor, State]:
         if self.recipe.segments == 1:
@@ -133,7 +144,8 @@ class Run:
         return torch.stack(parts).sum() / len(targets)
 
     @contextlib.contextmanager
-    def _precision(self) -> Iterator[None]:
+    def precision(self) -> Iterator[None]:
+        """Multiply float32 matrices in TF32 or not, as the recipe says, inside the block; cuDNN's layers alike."""
         before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
         torch.set_float32_matmul_precision("high" if self.recipe.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = self.recipe.tf32  # else a cuDNN layer takes it while a plain product does not

@@ -56,26 +56,26 @@ class TanhOverTime(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, inputs: Tensor, state: Tensor, weight: Tensor) -> Tensor:
         """`inputs` [time, batch, hidden], `state` [batch, hidden], `weight` [hidden, hidden] -> states [time, …]."""
-        states = torch.empty_like(inputs)
-        before = state
-        for step, out in zip(inputs.unbind(0), states.unbind(0), strict=True):
-            before = torch.addmm(step, before, weight.T, out=out).tanh_()
-        ctx.save_for_backward(states, state, weight)
-        return states
+        states = inputs.new_empty(len(inputs) + 1, *state.shape)  # the first one given, then one a step
+        states[0] = state
+        rows = states.unbind(0)
+        for step, before, after in zip(inputs.unbind(0), rows[:-1], rows[1:], strict=True):
+            torch.addmm(step, before, weight.T, out=after).tanh_()
+        ctx.save_for_backward(states, weight)
+        return states[1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """`grad` [time, batch, hidden] -> the gradients of inputs, state and weight."""
-        states, first, weight = ctx.saved_tensors
-        slopes = 1 - states.square()  # of tanh
+        states, weight = ctx.saved_tensors
+        slopes = torch.addcmul(states.new_ones(()), states[1:], states[1:], value=-1)  # of tanh: 1 - tanh²
         grad = grad.clone(memory_format=torch.contiguous_format)  # becomes the gradient of the inputs, step by step
         steps, slope = grad.unbind(0), slopes.unbind(0)
         steps[-1].mul_(slope[-1])
         for t in range(len(steps) - 2, -1, -1):
             steps[t].addmm_(steps[t + 1], weight).mul_(slope[t])
-        before = torch.cat((first.unsqueeze(0), states[:-1])).flatten(0, 1)  # [time × batch, hidden]
-        return grad, steps[0] @ weight, grad.flatten(0, 1).T @ before
+        return grad, steps[0] @ weight, grad.flatten(0, 1).T @ states[:-1].flatten(0, 1)
 
 
 class FastRNN(nn.RNN):

@@ -86,8 +86,11 @@ def exchange_batches(
 ) -> DataLoader:
     """Return a loader of `WordBatch`es: in buckets by length, or as they come and padded to `length`.
 
+    Buckets come in a new order every time; `shuffle` is for the others. Exchanges whose utterance fills the length
+    have no target and are left out.
     With `pin_memory` they lie in page-locked memory, from which a GPU copies without waiting.
     """
+    exchanges = [exchange for exchange in exchanges if exchange.begin <= length]
     options = {"collate_fn": CollateExchanges(length, fixed=not buckets), "pin_memory": pin_memory}
     if not buckets:
         return DataLoader(exchanges, batch_size=batch_size, shuffle=shuffle, **options)

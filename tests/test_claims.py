@@ -92,9 +92,9 @@ def test_a_recorded_verdict_follows_from_the_measurements():
 
 
 def test_memory_that_fell_by_half_holds_against_the_article_s_39_percent():
-    peaks = {"first call of the article's loop": {"peak_mebibytes": 100.0}}
+    peaks = {"facts": {"slow": "s", "final": "f"}, "first call of s": {"peak_mebibytes": 100.0}}
     for final, verdict in ((50.0, "held"), (80.0, "did not hold")):
-        dialogue = {**peaks, "first call of adaptive softmax": {"peak_mebibytes": final}}
+        dialogue = {**peaks, "first call of f": {"peak_mebibytes": final}}
         assert claims.recorded_findings(record(dialogue=dialogue))["personachat-memory"].verdict == verdict
 
 

@@ -119,13 +119,13 @@ def test_the_targets_are_the_words_of_the_replies_and_their_ends(buckets):
     assert sum(int((batch.targets != IGNORED).sum()) for batch in loader) == words
 
 
-def test_an_exchange_longer_than_the_limit_is_cut_and_one_with_a_long_utterance_has_no_target():
+def test_an_exchange_longer_than_the_limit_is_cut_and_one_whose_utterance_fills_it_is_left_out():
     long = Dialogue(1, (), (), (("a " * 4, "b " * 9), ("a " * 30, "b")))
     texts = exchange_texts([long])
     vocabulary = Vocabulary.build(part for text in texts for part in text)
     (batch,) = exchange_batches(encode_exchanges(texts, vocabulary), 2, buckets=False, length=10, shuffle=False)
-    assert batch.tokens.shape == (2, 10)
-    assert (batch.targets != IGNORED).sum(1).tolist() == [6, 0]
+    assert batch.tokens.shape == (1, 10)
+    assert (batch.targets != IGNORED).sum(1).tolist() == [6]
 
 
 def test_buckets_hold_every_example_once_and_examples_of_like_length():

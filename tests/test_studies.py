@@ -15,12 +15,13 @@ from helpers.batching import IGNORED, WordBatch
 from helpers.language import WordModel
 from helpers.recipes import GraphedStep, Recipe, Run
 from helpers.sequences import stream_batches
-from helpers.studies import BudgetSpentError, Recorder, RecordError, summary
-from helpers.studies.ladder import Rung, Task, climb, evenly, train
+from helpers.studies import BudgetSpentError, Recorder, RecordError, measure_studies, summary
+from helpers.studies.ladder import climb
 from helpers.studies.layers import exponents
 from helpers.studies.products import product_calls
 from helpers.studies.replies import quantized
 from helpers.studies.summary import SUMMARY
+from helpers.studies.tasks import Rung, Task, evenly, time_to, train
 from helpers.studies.words import dialogue_task, language_task
 from helpers.timing import Measurement
 
@@ -49,6 +50,7 @@ def task(*rungs, **options):
         build=build,
         loader=lambda recipe: stream_batches(NUMBERS, recipe.batch_size, 10),
         sample=sample,
+        largest=lambda recipe: sample(recipe, 1)[0],
         judge=lambda model: 2.0 + model.embedding.weight.detach().abs().mean().item(),
         units_an_epoch=2000,
         units=lambda batch: batch.tokens.numel(),
@@ -72,7 +74,7 @@ def recorder(path, seconds=float("inf"), resume=False, repeats=1):
         {"output_chunks": 3, "segments": 2, "everywhere": False},
         {"compile": "model"},
         {"adam": "fused"},
-        {"adam": "for-loop"},
+        {"adam": "foreach"},
     ],
     ids=str,
 )
@@ -139,29 +141,31 @@ def test_a_recorded_step_is_recorded_once_a_shape_and_fed_by_copies(monkeypatch)
     assert first.tokens.eq(1).all()
 
 
-def test_the_clock_stands_still_between_steps():
+def test_the_clock_stands_still_while_the_quality_is_looked_at():
     one, worked = run(), []
     start = time.perf_counter()
-    for seconds in one.epoch():
+    for seconds in one.epoch(every=2):
         worked.append(seconds)
         time.sleep(0.02)
-    assert len(worked) == len(one.batches)
+    assert len(worked) == -(-len(one.batches) // 2)  # and once at the end
     assert worked == sorted(worked)
     assert worked[-1] <= time.perf_counter() - start - 0.02 * len(worked)
 
 
 def test_training_stops_where_the_target_is_reached():
     qualities = iter([9.0, 7.0, 5.0, 4.0, 3.0, 2.0])
-    toy = replace(task(looks=6), judge=lambda model: next(qualities))
-    way = train(toy, toy.slow, 0, CPU, target=5.0, stop=True)
+    toy = replace(task(), judge=lambda model: next(qualities))
+    way = train(toy, toy.slow, 0, CPU, looks=6, target=5.0)
     assert way["quality"] == 5.0
-    assert way["reached_seconds"] == way["seconds"] == way["curve"][-1][0]
+    assert way["seconds"] == way["curve"][-1][0]
     assert [quality for _, quality in way["curve"]] == [9.0, 7.0, 5.0]
 
 
-def test_a_target_never_reached_is_none_and_not_a_number():
-    toy = replace(task(), judge=lambda model: 9.0)
-    assert train(toy, toy.slow, 0, CPU, target=5.0)["reached_seconds"] is None
+def test_a_slow_version_is_billed_until_it_is_first_as_good_as_at_its_end():
+    curve = [(1.0, 90.0), (2.0, 70.0), (3.0, 75.0), (4.0, 70.0)]
+    assert time_to(task(), curve, 70.0) == 2.0
+    assert time_to(task(), curve, 60.0) is None
+    assert time_to(replace(task(), quality="accuracy"), curve, 90.0) == 1.0
 
 
 def test_higher_is_better_for_an_accuracy():
@@ -170,6 +174,12 @@ def test_higher_is_better_for_an_accuracy():
     assert not toy.reached(0.6, 0.7)
     assert toy.best({1: 0.3, 2: 0.4}) == 2
     assert task().best({1: 0.3, 2: 0.4}) == 1
+
+
+def test_a_rate_at_which_training_falls_apart_is_never_the_best():
+    assert task().best({1: float("nan"), 2: 0.4, 3: float("inf")}) == 2
+    with pytest.raises(RuntimeError, match="no learning rate"):
+        task().best({1: float("nan")})
 
 
 def test_a_rung_takes_the_changes_of_all_rungs_below_it():
@@ -194,6 +204,7 @@ def test_a_failing_rung_is_recorded_with_its_reason_and_the_rest_go_on(tmp_path)
     assert parts["speed"]["slow"]["ratio"] == 1
     assert parts["sameness of final"]["loss_difference"] < 1e-5
     assert parts["sameness of final"]["gradient_difference"] < 1e-5
+    assert parts["sameness of final"]["weight_difference_after_a_step"] < 1e-4
     assert 0 < parts["products of final"]["fraction"] < 1.5
     assert parts["first call of slow"]["peak_mebibytes"] > 0
     assert "quality of final" in parts
@@ -205,6 +216,63 @@ def test_a_part_that_is_done_is_not_done_again(tmp_path):
     recorder(tmp_path / "m.json").part("toy", "a", lambda: calls.append(1))
     recorder(tmp_path / "m.json", resume=True).part("toy", "a", lambda: calls.append(1))
     assert calls == [1]
+
+
+def test_a_part_that_failed_is_tried_again(tmp_path):
+    results = iter([OSError("full"), 3])
+
+    def work():
+        result = next(results)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    assert recorder(tmp_path / "m.json").part("toy", "a", work, may_fail=True)["status"] == "failed"
+    assert recorder(tmp_path / "m.json", resume=True).part("toy", "a", work, may_fail=True) == 3
+
+
+def test_a_number_that_is_not_finite_is_null_in_the_file(tmp_path):
+    keeper = recorder(tmp_path / "m.json")
+    assert keeper.part("toy", "a", lambda: {"peak": float("nan"), "all": (1.0, float("inf"))}) == {
+        "peak": None,
+        "all": [1.0, None],
+    }
+    assert "NaN" not in (tmp_path / "m.json").read_text()
+
+
+def test_a_study_on_other_data_is_not_resumed(tmp_path):
+    keeper = recorder(tmp_path / "m.json")
+    keeper.part("toy", "facts", lambda: {"data": "another file"})
+    with pytest.raises(RecordError, match="on other data"):
+        climb(task(), keeper, CPU, 1)
+
+
+def test_without_the_slow_version_nothing_is_compared(tmp_path):
+    toy = replace(task(), slow=Recipe(cell="none such"))
+    with pytest.raises((RuntimeError, KeyError)):
+        climb(toy, recorder(tmp_path / "m.json"), CPU, 1)
+
+
+def test_a_rung_that_should_compile_fails_where_no_compiler_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    rungs = Rung("compiled", "", "slow", {"compile": "output"}, True, False), Rung("final", "", "slow", {}, True)
+    toy = task(*rungs, looks=2)
+    keeper = recorder(tmp_path / "m.json")
+    climb(toy, keeper, CPU, 1)
+    assert "C++ compiler" in keeper.record["studies"]["toy"]["first call of compiled"]["reason"]
+
+
+def test_a_study_that_fails_is_named_and_the_next_begins(tmp_path, capsys, monkeypatch):
+    def broken(*arguments):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr("helpers.studies.layers_study", broken)
+    monkeypatch.setattr("helpers.studies.memory_study", lambda keeper, *rest: keeper.part("memory", "a", lambda: 1))
+    keeper = recorder(tmp_path / "m.json")
+    measure_studies(("layers", "memory"), keeper, CPU, 1)
+    assert "layers failed and is left: MemoryError: too large" in capsys.readouterr().err
+    assert keeper.record["studies"]["memory"] == {"a": 1}
 
 
 def test_what_was_done_survives_a_stop(tmp_path):
@@ -255,6 +323,8 @@ def test_the_summary_takes_the_median_over_seeds_and_refuses_one_that_never_got_
     found = summary({"dialogue": turns})
     assert found["dialogue_time_to_equal_perplexity_ratio"] == 10
     assert found["dialogue_time_to_equal_perplexity_ratio_spread"] == 4
+    one = summary({"dialogue": {"in turns, seed 1": {"ratio": 8, "ratio_from_article_settings": 9.0}}})
+    assert one["dialogue_time_to_equal_perplexity_ratio_spread"] is None  # a single run has no range
     turns["in turns, seed 1"]["ratio"] = None
     assert summary({"dialogue": turns})["dialogue_time_to_equal_perplexity_ratio"] is None
 
@@ -340,6 +410,12 @@ def test_measure_reports_what_it_cannot_use(tmp_path, capsys):
     assert "cannot be read as measurements" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command_line.main(["measure", "--study", "everything"])
+
+
+def test_a_file_of_headlines_is_refused_by_a_study_that_wants_a_folder(tmp_path, capsys):
+    (tmp_path / "h.tsv").write_text("a headline\tpositive\n")
+    assert command_line.main(["measure", "--study", "dialogue", "--data", str(tmp_path / "h.tsv")]) == 2
+    assert "wants a folder" in capsys.readouterr().err
 
 
 def test_measure_with_its_seconds_spent_writes_a_summary_of_nulls(tmp_path, capsys, monkeypatch):

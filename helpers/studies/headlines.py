@@ -1,15 +1,16 @@
 """The classifier: headlines to labels."""
 
+import hashlib
 from pathlib import Path
 
 import torch
 from torch.utils.data import DataLoader
 
 from helpers.batching import Batch, Buckets, Collate, batches, encode
-from helpers.corpora import DATA, read_headlines, split
+from helpers.corpora import DATA, read_headlines, refuse_untrainable, split
 from helpers.models import TextClassifier
 from helpers.recipes import Recipe
-from helpers.studies.ladder import Rung, Task, evenly
+from helpers.studies.tasks import Rung, Task, evenly
 from helpers.text import Vocabulary
 from helpers.training import evaluate
 
@@ -29,7 +30,9 @@ class CollateFixed(Collate):
 def headlines_task(path: Path | None = None) -> Task:
     """Headlines of a file, or the course's own, each read at its last real step: padding would drown it."""
     path = path or DATA / "headlines.tsv"
-    parts = split(read_headlines(path).examples)
+    reading = read_headlines(path)
+    refuse_untrainable(reading)
+    parts = split(reading.examples)
     labels = sorted({example.label for example in parts.train})
     vocabulary = Vocabulary.build((example.tokens for example in parts.train), min_count=2)
     train, test = (encode(part, vocabulary, labels) for part in (parts.train, parts.test))
@@ -45,6 +48,10 @@ def headlines_task(path: Path | None = None) -> Task:
         collate = Collate(LENGTH) if recipe.buckets else CollateFixed(LENGTH)
         pairs = sorted(train, key=lambda pair: len(pair[0])) if recipe.buckets and count > 1 else train
         return [collate(pairs[part]) for part in evenly(len(pairs), recipe.batch_size, count)]
+
+    def largest(recipe: Recipe) -> Batch:
+        collate = Collate(LENGTH) if recipe.buckets else CollateFixed(LENGTH)
+        return collate(sorted(train, key=lambda pair: len(pair[0]))[-recipe.batch_size :])
 
     def build(recipe: Recipe) -> TextClassifier:
         return TextClassifier(
@@ -66,6 +73,7 @@ def headlines_task(path: Path | None = None) -> Task:
         build=build,
         loader=loader,
         sample=sample,
+        largest=largest,
         judge=lambda model: evaluate(model, test_batches, next(model.parameters()).device).accuracy,
         units_an_epoch=len(train),
         units=lambda batch: len(batch.labels),
@@ -82,5 +90,11 @@ def headlines_task(path: Path | None = None) -> Task:
         ),
         epochs=5,
         looks=4,
-        facts={"data": path.name, "training_headlines": len(train), "test_headlines": len(test)},
+        facts={
+            "data": path.name,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "rejected": len(reading.rejected),
+            "training_headlines": len(train),
+            "test_headlines": len(test),
+        },
     )

@@ -1,158 +1,83 @@
 """The ladder: versions of one training run, each beside the slow one in speed, memory, quality and sameness."""
 
+import functools
+import gc
+import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor
 
-from helpers.compiling import count_graphs
+from helpers.compiling import compiler_fault, count_graphs
 from helpers.device import peak_memory, to_device
+from helpers.precision import autocast_dtype
 from helpers.recipes import Recipe, Run
 from helpers.studies.products import product_calls
-from helpers.studies.recording import Recorder, plain
+from helpers.studies.recording import Recorder, RecordError, plain
+from helpers.studies.tasks import Rung, Task, time_to, train
 from helpers.timing import compare, synchronised_clock
 
 RATES = (1e-3, 2e-3, 4e-3, 8e-3)  # the grid of learning rates from which both sides get the best
 ARTICLE = {"learning_rate": 1e-3, "clip": None}  # Adam's default rate, and no clipping
-LOOKS = 20  # evaluations an epoch
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One change to the rung `base`: what it is, and whether the mathematics stay the same."""
-
-    name: str
-    change: str
-    base: str | None
-    options: Mapping[str, Any]
-    same: bool = False  # equal loss and gradients are expected; else the quality decides
-    kept: bool = True  # part of the way up; else tried and left
-    needs: str | None = None  # hardware without which it is not measured
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is trained: models, batches and their judge, for any recipe."""
-
-    name: str
-    unit: str  # what is counted: real tokens, or examples
-    quality: str  # perplexity (lower is better) or accuracy (higher)
-    build: Callable[[Recipe], nn.Module]
-    loader: Callable[[Recipe], Iterable]  # the training batches
-    sample: Callable[[Recipe, int], list]  # batches spread evenly over an epoch, for timing; with one, the same texts
-    judge: Callable[[nn.Module], float]
-    units_an_epoch: int
-    units: Callable[[Any], int]  # in a batch
-    slow: Recipe
-    rungs: Sequence[Rung]
-    epochs: int = 1
-    carry: bool = False
-    looks: int = LOOKS
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def recipe(self, name: str) -> Recipe:
-        """Return the recipe of a rung: the slow one, with the changes of all rungs that lead there."""
-        rung = next(rung for rung in self.rungs if rung.name == name)
-        before = self.slow if rung.base is None else self.recipe(rung.base)
-        return replace(before, **rung.options)
-
-    def run(self, recipe: Recipe, seed: int, device: torch.device) -> Run:
-        """Return a fresh run."""
-        return Run(recipe, self.build, self.loader, carry=self.carry, seed=seed, device=device)
-
-    def reached(self, quality: float, target: float) -> bool:
-        """Return whether `quality` is as good as `target`."""
-        return quality <= target if self.quality == "perplexity" else quality >= target
-
-    def best(self, qualities: Mapping[float, float]) -> float:
-        """Return the key of the best of `qualities`."""
-        return (min if self.quality == "perplexity" else max)(qualities, key=lambda key: qualities[key])
 
 
 def climb(task: Task, recorder: Recorder, device: torch.device, repeats: int) -> None:
-    """Measure all rungs of a task, and the time in which the last one reaches the quality of the first."""
-    recorder.part(task.name, "facts", lambda: {**task.facts, "unit": task.unit, "quality": task.quality})
-    slow, final = task.rungs[0].name, [rung for rung in task.rungs if rung.kept][-1].name
-    rates = recorder.part(task.name, "learning rate", lambda: _best_rates(task, slow, final, device))
+    """Measure all rungs of a task, and the time in which the last kept one reaches the quality of the first.
+
+    A rung that fails is recorded with its reason and left out of what follows; the first and the last must not fail.
+    """
+    part = functools.partial(recorder.part, task.name)
+    facts = {**task.facts, "unit": task.unit, "quality": task.quality}
+    facts |= {"slow": task.rungs[0].name, "final": task.final}
+    if part("facts", lambda: facts) != facts:
+        raise RecordError(f"{recorder.path} has {task.name} on other data: give another --out")
+    slow, final = task.rungs[0].name, task.final
+    _warm_up(task, device)
     able = {}
     for rung in task.rungs:
-        first = recorder.part(
-            task.name, f"first call of {rung.name}", lambda r=rung: _try(task, r, device), may_fail=True
-        )
+        first = part(f"first call of {rung.name}", lambda r=rung: _try(task, r, device), may_fail=True)
         if first["status"] == "measured":
             able[rung.name] = rung
-    recorder.part(task.name, "speed", lambda: _speeds(task, list(able), device, repeats))
+    if not {slow, final} <= set(able):
+        raise RuntimeError(f"{task.name}: without {slow} and {final} there is nothing to compare")
+    rates = part("learning rate", lambda: _best_rates(task, device))
+    part("speed", lambda: _speeds(task, list(able), device, repeats))
     for rung in able.values():
-        recorder.part(task.name, f"products of {rung.name}", lambda r=rung: _fraction(task, r, device, repeats))
-        if rung.base is not None:
-            recorder.part(task.name, f"sameness of {rung.name}", lambda r=rung: _difference(task, r, device))
-    target = rates["slow_quality"]
+        part(f"products of {rung.name}", lambda r=rung: _fraction(task, r, device, repeats), may_fail=True)
+        if rung.base in able:
+            part(f"sameness of {rung.name}", lambda r=rung: _difference(task, r, device), may_fail=True)
     for rung in able.values():
         if rung.kept or not rung.same:
-            rate = {"learning_rate": rates["slow"]} if "learning_rate" not in _all_options(task, rung) else {}
+            rate = {} if "learning_rate" in task.options(rung.name) else {"learning_rate": rates["slow"]}
             recipe = replace(task.recipe(rung.name), **rate)
-            recorder.part(task.name, f"quality of {rung.name}", lambda r=recipe: train(task, r, 0, device, target))
+            work = functools.partial(_quality, task, recipe, device, rates["slow_quality"])
+            part(f"quality of {rung.name}", work, may_fail=True)
     for seed in range(1, repeats + 1):
-        recorder.part(task.name, f"in turns, seed {seed}", lambda s=seed: _turn(task, slow, final, rates, s, device))
+        part(f"in turns, seed {seed}", lambda s=seed: _turn(task, rates, s, device))
 
 
-def train(
-    task: Task, recipe: Recipe, seed: int, device: torch.device, target: float | None = None, *, stop: bool = False
-) -> dict[str, Any]:
-    """Train for the task's epochs and return the seconds of work, the quality at the end and the way there.
-
-    The quality is looked at outside of the clock: after each epoch, and with a `target` also on the way to it;
-    `stop` ends where it is reached.
-    """
-    run = task.run(recipe, seed, device)
-    steps = len(run.batches)
-    every = max(1, steps // task.looks) if target is not None else steps
-    before, seconds, curve = 0.0, 0.0, []
-    reached: float | None = None
-    for _ in range(task.epochs):
-        for step, worked in enumerate(run.epoch(), start=1):
-            seconds = before + worked
-            if step == steps or step % every == 0:
-                curve.append((seconds, _look(task, run)))
-                if target is not None and reached is None and task.reached(curve[-1][1], target):
-                    reached = seconds
-                    if stop:
-                        break
-        before = seconds
-        if stop and reached is not None:
-            break
-    return {"seconds": seconds, "quality": curve[-1][1], "reached_seconds": reached, "curve": curve}
+def _warm_up(task: Task, device: torch.device) -> None:
+    """Take a step with a run that is thrown away, so that no rung pays for the start of a library."""
+    recipe = task.recipe(task.rungs[0].name)
+    task.run(recipe, 0, device).step(task.sample(recipe, 1)[0])
 
 
-def _look(task: Task, run: Run) -> float:
-    state = run.state
-    quality = task.judge(run.model)
-    run.model.train()
-    run.state = state
-    return quality
-
-
-def _all_options(task: Task, rung: Rung) -> dict[str, Any]:
-    before = {} if rung.base is None else _all_options(task, next(r for r in task.rungs if r.name == rung.base))
-    return {**before, **rung.options}
-
-
-def _best_rates(task: Task, slow: str, final: str, device: torch.device) -> dict[str, Any]:
+def _best_rates(task: Task, device: torch.device) -> dict[str, Any]:
     """Train the slow version at every rate of the grid, then the final one, which is to reach the best of these."""
-    ends, qualities, times = {}, {}, {}
+    slow, final = task.recipe(task.rungs[0].name), task.recipe(task.final)
+    runs, qualities, times = {}, {}, {}
     for rate in RATES:
-        end = train(task, replace(task.recipe(slow), learning_rate=rate), 0, device)
-        qualities[rate] = end["quality"]
-        ends[str(rate)] = end
+        runs[f"slow {rate}"] = train(task, replace(slow, learning_rate=rate), 0, device)
+        qualities[rate] = runs[f"slow {rate}"]["quality"]
     best = task.best(qualities)
     for rate in RATES:
-        way = train(task, replace(task.recipe(final), learning_rate=rate), 0, device, qualities[best], stop=True)
-        times[rate] = way["reached_seconds"] or float("inf")
-        ends[f"final {rate}"] = way
-    return {"slow": best, "final": min(times, key=times.get), "slow_quality": qualities[best], "runs": ends}
+        way = train(task, replace(final, learning_rate=rate), 0, device, looks=task.looks, target=qualities[best])
+        runs[f"final {rate}"] = way
+        times[rate] = time_to(task, way["curve"], qualities[best]) or math.inf
+    return {"slow": best, "final": min(times, key=times.get), "slow_quality": qualities[best], "runs": runs}
 
 
 def _try(task: Task, rung: Rung, device: torch.device) -> dict[str, Any]:
@@ -160,19 +85,20 @@ def _try(task: Task, rung: Rung, device: torch.device) -> dict[str, Any]:
     if rung.needs and device.type != rung.needs:
         return {"status": "needs hardware", "reason": f"needs {rung.needs}, this is {device.type}"}
     recipe = task.recipe(rung.name)
-    batches = task.sample(recipe, 4)
+    if recipe.compile and (fault := compiler_fault()):
+        raise RuntimeError(fault)
+    (batch,) = task.sample(recipe, 1)
     with count_graphs() as count:
         run = task.run(recipe, 0, device)
         start = synchronised_clock(device)
-        for batch in batches:
-            run.step(batch)
+        run.step(batch)
         seconds = synchronised_clock(device) - start
-    largest = max(batches, key=lambda batch: batch.tokens.numel())
     del run
+    gc.collect()  # what is freed inside the block below would count against its peak
     with peak_memory(device) as peak:
         run = task.run(recipe, 0, device)
         for _ in range(2):
-            run.step(largest)
+            run.step(task.largest(recipe))
     return {
         "status": "measured",
         "change": rung.change,
@@ -186,7 +112,7 @@ def _try(task: Task, rung: Rung, device: torch.device) -> dict[str, Any]:
 
 
 def _speeds(task: Task, names: Sequence[str], device: torch.device, repeats: int) -> dict[str, Any]:
-    """Time the rungs' steps in turns on batches spread over an epoch."""
+    """Time the rungs' steps in turns, on batches spread over an epoch that are made beforehand."""
     torch.compiler.reset()
     calls, units = {}, {}
     for name in names:
@@ -197,17 +123,15 @@ def _speeds(task: Task, names: Sequence[str], device: torch.device, repeats: int
             for batch in batches:
                 run.step(batch)
 
-        steps()  # compiles
         calls[name], units[name] = steps, sum(map(task.units, batches))
-    comparison = compare(calls, device, repeats=max(3, 2 * repeats + 1), min_seconds=0.2)
+    comparison = compare(calls, device, repeats=2 * repeats + 3, min_seconds=0.2)
     slow = comparison.measurements[names[0]]
     result = {}
     for name, measurement in comparison.measurements.items():
         rates = [units[name] / seconds for seconds in measurement.seconds]
         turns = [a / b for a, b in zip(rates, (units[names[0]] / s for s in slow.seconds), strict=True)]
         low, _, high = statistics.quantiles(turns, n=4, method="inclusive")
-        low_rate, _, high_rate = statistics.quantiles(rates, n=4, method="inclusive")
-        rate = statistics.median(rates)
+        low_rate, rate, high_rate = statistics.quantiles(rates, n=4, method="inclusive")
         result[name] = {
             "units_per_second": rate,
             "units_per_second_spread": high_rate - low_rate,
@@ -222,15 +146,16 @@ def _speeds(task: Task, names: Sequence[str], device: torch.device, repeats: int
 
 
 def _fraction(task: Task, rung: Rung, device: torch.device, repeats: int) -> dict[str, Any]:
-    """Compare a step with its matrix products alone, in turns."""
+    """Compare a step with its matrix products alone, in turns and in the same precision."""
     torch.compiler.reset()
     recipe = task.recipe(rung.name)
     run = task.run(recipe, 0, device)
     batch = to_device(task.sample(recipe, 3)[1], device)
-    products, operations = product_calls(run.model, batch, everywhere=recipe.everywhere)
-    run.step(batch)
-    calls = {"step": lambda: run.step(batch), "products": products}
-    comparison = compare(calls, device, repeats=max(5, 2 * repeats + 1), min_seconds=0.2)
+    dtype = autocast_dtype(device) if recipe.autocast else torch.float32
+    products, operations = product_calls(run.model, batch, everywhere=recipe.everywhere, dtype=dtype)
+    with run.precision():
+        calls = {"step": lambda: run.step(batch), "products": products}
+        comparison = compare(calls, device, repeats=2 * repeats + 3, min_seconds=0.2)
     ratio = comparison.speedups["products"]
     return {
         "fraction": 1 / ratio.median,
@@ -241,7 +166,7 @@ def _fraction(task: Task, rung: Rung, device: torch.device, repeats: int) -> dic
 
 
 def _difference(task: Task, rung: Rung, device: torch.device) -> dict[str, Any]:
-    """Compare loss and gradients with those of the rung below, from equal weights on the same examples.
+    """Compare loss, gradients and the weights after a step with those of the rung below, on the same examples.
 
     Where the mathematics are not the same there is nothing to compare, and that is said.
     """
@@ -252,39 +177,44 @@ def _difference(task: Task, rung: Rung, device: torch.device) -> dict[str, Any]:
         recipe = task.recipe(name)
         torch.compiler.reset()
         run = task.run(recipe, 0, device)
-        (batch,) = task.sample(recipe, 1)
-        loss = run.loss(to_device(batch, device))
-        results.append((loss, torch.autograd.grad(loss, list(run.model.parameters()))))
-    (loss, gradients), (other_loss, others) = results
-    pairs = zip(gradients, others, strict=True)
+        batch = to_device(task.sample(recipe, 1)[0], device)
+        with run.precision():
+            loss = run.loss(batch)
+            gradients = torch.autograd.grad(loss, list(run.model.parameters()))
+        run.state = None
+        run.step(batch)
+        results.append((loss.detach(), gradients, [weight.detach() for weight in run.model.parameters()]))
+    (loss, gradients, weights), (other_loss, other_gradients, other_weights) = results
     return {
         "same": True,
         "loss_difference": abs(loss - other_loss).item(),
-        "gradient_difference": max((a - b).abs().max().item() for a, b in pairs),
+        "gradient_difference": _largest(gradients, other_gradients),
         "largest_gradient": max(gradient.abs().max().item() for gradient in gradients),
+        "weight_difference_after_a_step": _largest(weights, other_weights),
     }
 
 
-def _turn(task: Task, slow: str, final: str, rates: dict[str, Any], seed: int, device: torch.device) -> dict[str, Any]:
-    """With one seed: train the slow version, then the final one until it is as good; and so from the article's."""
-    first = train(task, replace(task.recipe(slow), learning_rate=rates["slow"]), seed, device)
-    fast = replace(task.recipe(final), learning_rate=rates["final"])
-    way = train(task, fast, seed, device, first["quality"], stop=True)
-    article = train(task, replace(task.recipe(slow), **ARTICLE), seed, device)
-    other = next((seconds for seconds, quality in way["curve"] if task.reached(quality, article["quality"])), None)
-    if other is None:
-        other = train(task, fast, seed, device, article["quality"], stop=True)["reached_seconds"]
-    return {
-        "slow": first,
-        "final": way,
-        "ratio": way["reached_seconds"] and first["seconds"] / way["reached_seconds"],
-        "article": article,
-        "ratio_from_article_settings": other and article["seconds"] / other,
-    }
+def _largest(tensors: Iterable[Tensor], others: Iterable[Tensor]) -> float:
+    return max((a - b).abs().max().item() for a, b in zip(tensors, others, strict=True))
 
 
-def evenly(examples: int, batch_size: int, count: int) -> list[slice]:
-    """Return `count` batches that lie evenly over `examples`; the first one where `count` is 1."""
-    whole = max(1, examples // batch_size)
-    begins = [int((k + 0.5) * whole / count) * batch_size for k in range(count)] if count > 1 else [0]
-    return [slice(begin, begin + batch_size) for begin in begins]
+def _quality(task: Task, recipe: Recipe, device: torch.device, target: float) -> dict[str, Any]:
+    way = train(task, recipe, 0, device, looks=task.looks)
+    return {**way, "reached_seconds": time_to(task, way["curve"], target)}
+
+
+def _turn(task: Task, rates: dict[str, Any], seed: int, device: torch.device) -> dict[str, Any]:
+    """With one seed: train the slow version, then the final one until it is as good; and so from the article's.
+
+    The slow version is billed until the first look at which it is as good as at its end, and no longer.
+    """
+    slow, final = task.recipe(task.rungs[0].name), task.recipe(task.final)
+    result, ratios = {}, {}
+    for name, options in (("slow", {"learning_rate": rates["slow"]}), ("article", ARTICLE)):
+        result[name] = train(task, replace(slow, **options), seed, device, looks=task.looks)
+        target = result[name]["quality"]
+        fast = replace(final, learning_rate=rates["final"])
+        result[f"final to {name}"] = train(task, fast, seed, device, looks=task.looks, target=target)
+        reached = time_to(task, result[f"final to {name}"]["curve"], target)
+        ratios[name] = reached and time_to(task, result[name]["curve"], target) / reached
+    return {**result, "ratio": ratios["slow"], "ratio_from_article_settings": ratios["article"]}

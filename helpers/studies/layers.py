@@ -11,16 +11,24 @@ from torch import Tensor, nn
 from helpers import recurrent
 from helpers.compiling import compiler_fault, count_graphs
 from helpers.studies.recording import Recorder, plain
-from helpers.timing import Measurement, break_even, compare, measure
+from helpers.timing import Measurement, break_even, compare
 
 BATCH, TIME, INPUT, HIDDEN = 32, 50, 100, 256  # the source article's
 LENGTHS = (64, 128, 256, 512, 1024)
+LONGEST_BY_INDEX = 512
 COMPILED_TIME = 10  # steps in a chunk that is compiled
 
 
 def layers_study(recorder: Recorder, device: torch.device, repeats: int) -> None:
     """Measure all forms; each compiled one apart, since it may fail or take minutes."""
-    torch.backends.cudnn.allow_tf32 = False  # all forms in full float32
+    before, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False  # all forms in full float32
+    try:
+        _parts(recorder, device, repeats)
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+
+
+def _parts(recorder: Recorder, device: torch.device, repeats: int) -> None:
     rounds = 4 * repeats + 3
     recorder.part("layers", "forms", lambda: _forms(device, rounds))
     on_cuda = device.type == "cuda"
@@ -92,13 +100,16 @@ def _compiled(name: str, device: torch.device, repeats: int) -> dict[str, Any]:
     """Compare a compiled form with the same form eager; say the graphs and after how many steps it has paid."""
     if fault := compiler_fault():
         raise RuntimeError(fault)
+    torch.compiler.reset()
     torch.manual_seed(0)
     rnn = nn.RNN(INPUT, HIDDEN, batch_first=True).to(device)
     x = torch.randn(BATCH, TIME, INPUT, device=device)
     grad = torch.randn(BATCH, TIME, HIDDEN, device=device)
 
+    weight = rnn.weight_hh_l0  # a function that names `rnn` itself is not traced
+
     def cell(step: Tensor, state: Tensor) -> Tensor:
-        return torch.tanh(step + state @ rnn.weight_hh_l0.T)
+        return torch.tanh(step + state @ weight.T)
 
     def over_steps(call: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         def form(x: Tensor) -> Tensor:
@@ -114,7 +125,7 @@ def _compiled(name: str, device: torch.device, repeats: int) -> dict[str, Any]:
     def chunk(steps: Tensor, state: Tensor) -> Tensor:
         states = []
         for step in steps.unbind(0):
-            state = torch.tanh(step + state @ rnn.weight_hh_l0.T)
+            state = torch.tanh(step + state @ weight.T)
             states.append(state)
         return torch.stack(states)
 
@@ -141,6 +152,8 @@ def _compiled(name: str, device: torch.device, repeats: int) -> dict[str, Any]:
         calls = {"eager": _step(eager, rnn, x, grad), "compiled": _step(quick, rnn, x, grad)}
         comparison = compare(calls, device, repeats=repeats, min_seconds=0.1)
         wanted, got = (torch.autograd.grad(form(x), list(rnn.parameters()), grad) for form in (eager, quick))
+    if not count.graphs:
+        raise RuntimeError("no graph was compiled")
     steps = break_even(comparison.measurements["compiled"], comparison.measurements["eager"])
     return {
         "graphs": count.graphs,
@@ -171,21 +184,26 @@ def _graphs_over_lengths() -> dict[str, Any]:
 
 
 def _over_length(device: torch.device, repeats: int) -> dict[str, Any]:
-    """Time a step over lengths, and fit the exponent of the length: 1 is linear, 2 quadratic."""
+    """Time a step over lengths, and fit the exponent of the length: 1 is linear, 2 quadratic.
+
+    The loop that reads `[:, t]` is timed up to 512 steps: at 1024 one step takes many seconds.
+    """
     forms, modules = _layers(device)
     chosen = ("nn.RNN", "backward by hand", "[:, t] in a loop")
     measurements: dict[str, list[Measurement]] = {name: [] for name in chosen}
     for time in LENGTHS:
         x = torch.randn(BATCH, time, INPUT, device=device)
         grad = torch.randn(BATCH, time, HIDDEN, device=device)
-        for name in chosen:
-            step = _step(forms[name], modules[name], x, grad)
-            measurements[name].append(measure(step, device, repeats=2 * repeats + 1, min_seconds=0.1))
+        calls = {name: _step(forms[name], modules[name], x, grad) for name in chosen}
+        if time > LONGEST_BY_INDEX:
+            del calls["[:, t] in a loop"]
+        for name, m in compare(calls, device, repeats=2 * repeats + 1, min_seconds=0.1).measurements.items():
+            measurements[name].append(m)
     return {
         "lengths": list(LENGTHS),
         "seconds": {name: [m.median_seconds for m in row] for name, row in measurements.items()},
         "peak_mebibytes": {name: [m.peak_mebibytes for m in row] for name, row in measurements.items()},
-        "exponents": {name: exponents(LENGTHS, row) for name, row in measurements.items()},
+        "exponents": {name: exponents(LENGTHS[: len(row)], row) for name, row in measurements.items()},
     }
 
 

@@ -11,7 +11,9 @@ from helpers.language import WordModel
 Shape = tuple[int, int, int, int]  # rows, inner, columns, how often
 
 
-def product_calls(model: nn.Module, batch: Batch | WordBatch, *, everywhere: bool) -> tuple[Callable[[], None], int]:
+def product_calls(
+    model: nn.Module, batch: Batch | WordBatch, *, everywhere: bool, dtype: torch.dtype = torch.float32
+) -> tuple[Callable[[], None], int]:
     """Return a call that multiplies plain matrices of all shapes of a step, and its operations (2 a multiply-add).
 
     Forward and backward: for each layer its output, the gradient of its input and that of its weight. The recurrent
@@ -21,8 +23,8 @@ def product_calls(model: nn.Module, batch: Batch | WordBatch, *, everywhere: boo
     device = batch.tokens.device
     work = []
     for rows, inner, columns, count in shapes:
-        a, b = torch.randn(rows, inner, device=device), torch.randn(inner, columns, device=device)
-        work += [(a, b, torch.empty(rows, columns, device=device))] * count
+        a, b = (torch.randn(shape, device=device, dtype=dtype) for shape in ((rows, inner), (inner, columns)))
+        work += [(a, b, a.new_empty(rows, columns))] * count
 
     def products() -> None:
         for a, b, out in work:

@@ -16,6 +16,7 @@ import torch
 from helpers.checkpoints import written_whole
 from helpers.corpora.sources import DATA
 from helpers.device import device_name
+from helpers.studies.summary import summary
 from helpers.timing import Measurement, Ratio
 
 MEASUREMENTS = DATA / "measurements"
@@ -48,7 +49,7 @@ class Recorder:
             if not resume:
                 raise RecordError(f"{path} is there already: give --resume to go on with it, or another --out")
             record = read_record(path)
-            for key in ("machine", "device", "torch", "threads", "repeats"):
+            for key in ("machine", "device", "torch", "python", "cuda", "threads", "repeats"):
                 if record["provenance"].get(key) != here[key]:
                     raise RecordError(
                         f"{path} was made with {key} {record['provenance'].get(key)!r}, here it is {here[key]!r}: "
@@ -63,18 +64,19 @@ class Recorder:
     def part(self, study: str, name: str, work: Callable[[], Any], *, may_fail: bool = False) -> Any:
         """Return the result of `work()`, from the file where it is there; a new one is written at once.
 
-        A result is plain JSON. With `may_fail` an error becomes {"status": "failed", "reason": …}.
+        A result is plain JSON, None where a number is not finite. With `may_fail` an error becomes
+        {"status": "failed", "reason": …}. A part that failed is tried again.
         Raises BudgetSpentError where there is no time to begin it.
         """
         parts = self.record["studies"].setdefault(study, {})
-        if name in parts:
+        if name in parts and not (isinstance(parts[name], dict) and parts[name].get("status") == "failed"):
             return parts[name]
         if time.monotonic() > self.deadline:
             raise BudgetSpentError
         print(f"{study}: {name} …", flush=True)
         start = time.monotonic()
         try:
-            parts[name] = work()
+            parts[name] = _plain_json(work())
         except Exception as error:
             if not may_fail:
                 raise
@@ -86,7 +88,8 @@ class Recorder:
         return parts[name]
 
     def write(self) -> None:
-        """Write the file whole or not at all."""
+        """Write the file, with what its studies amount to, whole or not at all."""
+        self.record["summary"] = summary(self.record["studies"])
         with written_whole(self.path) as file:
             file.write(json.dumps(self.record, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
@@ -124,9 +127,16 @@ def recorded() -> dict[str, dict[str, Any]]:
     return {path.stem: read_record(path) for path in sorted(MEASUREMENTS.glob("machine-*.json"))}
 
 
+def _plain_json(value: Any) -> Any:
+    """Return `value` as JSON keeps it: lists for tuples, and None for what is no finite number."""
+    if isinstance(value, dict):
+        return {str(key): _plain_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_json(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def plain(measurement: Measurement, ratio: Ratio) -> dict[str, Any]:
     """Return a measurement and its ratio to the first version as JSON."""
     values = {key: value for key, value in dataclasses.asdict(measurement).items() if key != "seconds"}
-    if math.isnan(values["peak_mebibytes"]):  # MPS keeps no peak
-        values["peak_mebibytes"] = None
     return {**values, "ratio": ratio.median, "ratio_spread": ratio.high - ratio.low}

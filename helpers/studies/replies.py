@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from helpers.generation import reply, reply_from_prefix
 from helpers.language import WordModel
-from helpers.studies.ladder import Task
 from helpers.studies.recording import Recorder
+from helpers.studies.tasks import Task
 from helpers.timing import synchronised_clock
 
 WORDS, PROMPTS = 20, 40
@@ -23,7 +23,7 @@ def replies_study(task: Task, prompts: Sequence[Tensor], recorder: Recorder, dev
 
     def work() -> dict[str, Any]:
         models = {}
-        for name, recipe in (("full", task.recipe(task.rungs[0].name)), ("adaptive", task.recipe("adaptive softmax"))):
+        for name, recipe in (("full", task.recipe(task.rungs[0].name)), ("adaptive", task.recipe(task.final))):
             run = task.run(recipe, 0, device)
             for _ in run.epoch():
                 pass

@@ -17,8 +17,6 @@ SUMMARY = (
     "step_time_length_exponent",
     "matrix_product_fraction",
 )
-FINAL = {"dialogue": "adaptive softmax", "language-model": "adaptive softmax", "headlines": "LSTM"}
-SLOW = "the article's loop"
 TIMES = {
     "dialogue": "dialogue_time_to_equal_perplexity_ratio",
     "language-model": "language_model_time_to_equal_perplexity_ratio",
@@ -54,22 +52,24 @@ def summary(studies: dict[str, Any]) -> dict[str, float | None]:
             full = name + key.removeprefix("ratio")
             values[full], spreads[full] = _middle(turn[key] for turn in turns)
     dialogue = studies.get("dialogue", {})
-    peaks = [dialogue.get(f"first call of {name}", {}).get("peak_mebibytes") for name in (SLOW, FINAL["dialogue"])]
+    ends = [dialogue.get("facts", {}).get(end) for end in ("slow", "final")]
+    peaks = [dialogue.get(f"first call of {name}", {}).get("peak_mebibytes") for name in ends]
     if all(peaks):
         values["dialogue_peak_memory_reduction"] = 1 - peaks[1] / peaks[0]
         spreads["dialogue_peak_memory_reduction"] = 0.0
-    if "replies" in dialogue:
+    if dialogue.get("replies", {}).get("words"):
         first = next(part for key, part in dialogue["replies"].items() if key.endswith(" threads"))
         values["reply_p50_ratio"], spreads["reply_p50_ratio"] = first["p50_ratio"], first["turn_ratio_spread"]
     layers = studies.get("layers", {})
-    if "forms" in layers:
+    if "backward by hand" in layers.get("forms", {}):
         form = layers["forms"]["backward by hand"]
         values["one_layer_ratio"], spreads["one_layer_ratio"] = form["ratio"], form["ratio_spread"]
-    if "time over length" in layers:
+    if "exponents" in layers.get("time over length", {}):
         fit = layers["time over length"]["exponents"]["backward by hand"]
         values["step_time_length_exponent"], spreads["step_time_length_exponent"] = fit["median"], fit["spread"]
-    products = studies.get("language-model", {}).get(f"products of {FINAL['language-model']}")
-    if products:
+    model = studies.get("language-model", {})
+    products = model.get(f"products of {model.get('facts', {}).get('final')}", {})
+    if "fraction" in products:
         values["matrix_product_fraction"] = products["fraction"]
         spreads["matrix_product_fraction"] = products["fraction_spread"]
     return {key: value for name in SUMMARY for key, value in ((name, values[name]), (f"{name}_spread", spreads[name]))}
@@ -83,16 +83,17 @@ def report(record: dict[str, Any]) -> str:
         if (value := found.get(name)) is None:
             continue
         factor = 100 if unit == "%" else 1
-        spread = found[f"{name}_spread"] * factor
-        lines.append(f"| {text} | ≈{value * factor:.3g} {unit} | ≈{spread:.2g} |".replace("  |", " |"))
+        spread = found[f"{name}_spread"]
+        spread = "" if spread is None else f"≈{spread * factor:.2g} "
+        lines.append(f"| {text} | ≈{value * factor:.3g} {unit} | {spread}|".replace("  |", " |"))
     device = "" if where["device"] == "cpu" else f", {where['device']}"
-    versions = f"torch {where['torch']}, Python {where['python']}, {where['date']}, {where['repeats']} seeds"
+    versions = f"torch {where['torch']}, Python {where['python']}, {where['date']}; up to {where['repeats']} seeds"
     return "\n".join([*lines, "", f"Recorded on {where['machine']}{device}; {versions}."])
 
 
 def _middle(values: Iterable[float | None]) -> tuple[float | None, float | None]:
-    """Return the median and the range; None where there are none, or one run did not get there."""
+    """Return the median and the range; None where there are none, or one run did not get there, or for one's range."""
     values = list(values)
     if not values or None in values:
         return None, None
-    return statistics.median(values), max(values) - min(values)
+    return statistics.median(values), max(values) - min(values) if len(values) > 1 else None

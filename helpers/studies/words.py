@@ -1,5 +1,6 @@
 """Two word tasks: the next word of a stream, and the next reply of a dialogue."""
 
+import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from helpers.language import WordModel, evaluate_words
 from helpers.recipes import Recipe
 from helpers.sequences import CollateExchanges, Exchange, encode_exchanges, exchange_batches, exchange_texts
 from helpers.sequences import stream_batches as cut
-from helpers.studies.ladder import Rung, Task, evenly
+from helpers.studies.tasks import Rung, Task, evenly
 from helpers.text import Vocabulary
 
 LENGTH = 50  # time steps, the source article's
@@ -32,7 +33,7 @@ def _tried(base: str) -> tuple[Rung, ...]:
         Rung(
             "backward by hand", "nn.RNN with a backward pass written by hand", base, {"cell": "fast rnn"}, True, False
         ),
-        Rung("Adam in a loop", "one parameter after the other", base, {"adam": "for-loop"}, True, False),
+        Rung("foreach Adam", "all parameters in a few calls", base, {"adam": "foreach"}, True, False),
         Rung("fused Adam", "all parameters in one kernel", base, {"adam": "fused"}, True, False),
         Rung("output in 8 chunks", "each computed again in backward", base, {"output_chunks": 8}, True, False),
         Rung("checkpoint over time", "5 segments, each computed again", base, {"segments": 5}, True, False),
@@ -74,6 +75,7 @@ def dialogue_task(path: Path | None = None) -> tuple[Task, list[Tensor]]:
             trained, recipe.batch_size, buckets=recipe.buckets, length=LENGTH, pin_memory=recipe.pin_memory
         ),
         sample=lambda recipe, count: _sample(trained, recipe, count),
+        largest=lambda recipe: _largest(trained, recipe),
         judge=lambda model: evaluate_words(model, test_batches, next(model.parameters()).device),
         units_an_epoch=sum(min(len(exchange.numbers) - 1, LENGTH) for exchange in trained),
         units=lambda batch: int((batch.tokens != PADDING).sum()),
@@ -100,6 +102,7 @@ def dialogue_task(path: Path | None = None) -> tuple[Task, list[Tensor]]:
         ),
         facts={
             "data": path.name,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
             "training_exchanges": len(trained),
             "test_exchanges": len(tested),
             "vocabulary": len(vocabulary),
@@ -111,12 +114,14 @@ def dialogue_task(path: Path | None = None) -> tuple[Task, list[Tensor]]:
 def language_task() -> Task:
     """The next word: WikiText-2's valid part to train on and its test part to test, else Python's manual, 5 to 1."""
     try:
-        train, test = (read_words(locate(f"wikitext2-{part}")).examples for part in ("valid", "test"))
+        paths = [locate(f"wikitext2-{part}") for part in ("valid", "test")]
+        train, test = (read_words(path).examples for path in paths)
         name = "WikiText-2, valid to train, test to test"
     except CorpusError as error:
         print(f"{error}\nPython's own manual is taken instead", flush=True)
         words, name = python_manual().examples, "Python's manual and docstrings"
         train, test = words[: -len(words) // 6], words[-len(words) // 6 :]
+    checksum = hashlib.sha256(" ".join([*train, *test]).encode()).hexdigest()
     vocabulary = Vocabulary.build([train])
     numbers = torch.tensor(vocabulary.encode(train))
     test_batches = cut(vocabulary.encode(test), 32, LENGTH)
@@ -128,7 +133,10 @@ def language_task() -> Task:
         quality="perplexity",
         build=lambda recipe: _model(recipe, vocabulary),
         loader=lambda recipe: batches(recipe.batch_size),
-        sample=lambda recipe, count: [batches(recipe.batch_size)[0]] * count,
+        sample=lambda recipe, count: [
+            batches(recipe.batch_size)[k * len(batches(recipe.batch_size)) // count] for k in range(count)
+        ],
+        largest=lambda recipe: batches(recipe.batch_size)[0],
         judge=lambda model: evaluate_words(model, test_batches, next(model.parameters()).device, carry=True),
         units_an_epoch=len(numbers),
         units=lambda batch: batch.tokens.numel(),
@@ -142,7 +150,13 @@ def language_task() -> Task:
         ),
         carry=True,
         looks=16,
-        facts={"data": name, "training_tokens": len(train), "test_tokens": len(test), "vocabulary": len(vocabulary)},
+        facts={
+            "data": name,
+            "sha256": checksum,
+            "training_tokens": len(train),
+            "test_tokens": len(test),
+            "vocabulary": len(vocabulary),
+        },
     )
 
 
@@ -155,4 +169,12 @@ def _sample(exchanges: Sequence[Exchange], recipe: Recipe, count: int) -> list[W
     collate = CollateExchanges(LENGTH, fixed=not recipe.buckets)
     if recipe.buckets and count > 1:
         exchanges = sorted(exchanges, key=lambda exchange: len(exchange.numbers))
-    return [collate(exchanges[part]) for part in evenly(len(exchanges), recipe.batch_size, count)]
+    batches = [collate(exchanges[part]) for part in evenly(len(exchanges), recipe.batch_size, count)]
+    if recipe.pin_memory:
+        batches = [WordBatch(*(part.pin_memory() for part in batch)) for batch in batches]
+    return batches
+
+
+def _largest(exchanges: Sequence[Exchange], recipe: Recipe) -> WordBatch:
+    longest = sorted(exchanges, key=lambda exchange: len(exchange.numbers))[-recipe.batch_size :]
+    return CollateExchanges(LENGTH, fixed=not recipe.buckets)(longest)
