@@ -74,11 +74,12 @@ def test_every_rung_of_the_same_mathematics_has_the_same_loss_and_gradients(reco
 
 
 @pytest.mark.parametrize("study", ["dialogue", "language-model", "headlines"])
-def test_no_kept_rung_is_more_than_1_percent_worse_than_the_slow_version(record, study):
+def test_a_kept_rung_computes_the_same_or_is_at_most_1_percent_worse_than_the_slow_version(record, study):
     parts = record["studies"][study]
     slow = parts["quality of the article's loop"]["quality"]
     for key, part in parts.items():
         name = key.removeprefix("first call of ")
-        if key.startswith("first call") and part["status"] == "measured" and part["kept"]:
+        is_kept = key.startswith("first call") and part["status"] == "measured" and part["kept"]
+        if is_kept and not parts.get(f"sameness of {name}", {}).get("same"):
             quality = parts[f"quality of {name}"]["quality"]
             assert quality <= 1.01 * slow if parts["facts"]["quality"] == "perplexity" else quality >= 0.99 * slow, name
