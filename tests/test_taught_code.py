@@ -132,3 +132,21 @@ def test_a_step_of_notebook_06_is_the_helpers_step():
         optimizers[1].zero_grad()
         precision.optimizer_step(theirs.loss(hidden, batch.targets), optimizers[1], theirs.parameters())
     torch.testing.assert_close(state, their_state)
+
+
+def test_the_backward_pass_written_in_notebook_05_is_the_helpers():
+    theirs = taught("05", "class TanhOverTime")["TanhOverTime"]
+    values = [torch.randn(shape, requires_grad=True) for shape in ((5, 2, 3), (2, 3), (3, 3))]
+    ours, other = recurrent.TanhOverTime.apply(*values), theirs.apply(*values)
+    assert torch.equal(ours, other)
+    for a, b in zip(*(torch.autograd.grad(out.square().sum(), values) for out in (ours, other)), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_the_loops_of_notebook_05_are_the_helpers():
+    (cell,) = [cell.source for cell in cells(NOTEBOOKS[5]) if "def by_index" in cell.source]
+    x = torch.randn(2, 4, 100)
+    space = {"torch": torch, "nn": torch.nn, "device": "cpu", "x": x}
+    exec(cell, space)  # noqa: S102
+    for name in ("by_index", "by_addmm"):
+        torch.testing.assert_close(space[name](x), getattr(recurrent, name)(space["rnn"], x))
