@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from helpers import generation, language, models, precision, sequences, timing
+from helpers import generation, language, models, precision, recurrent, sequences, timing
 from helpers.batching import Buckets, Collate, lengths_to_mask
 from notebooks import NOTEBOOKS, cells
 
