@@ -5,14 +5,22 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import torch
 from torch._dynamo.utils import counters
 
 
 def compiler_fault() -> str | None:
-    """Return why torch.compile cannot build code for this CPU, or None where it can: it needs a C++ compiler."""
+    """Return why torch.compile cannot build code for this CPU, or None where it can.
+
+    It needs a C++ compiler, and a path to PyTorch without a space: it hands that path unquoted to the linker.
+    """
     names = [os.environ.get("CXX"), "cl"] if sys.platform == "win32" else [os.environ.get("CXX"), "g++", "clang++"]
+    if " " in str(Path(torch.__file__).parent):
+        return (
+            "PyTorch lies in a folder with a space in its name, and its compiler does not quote it (move the project)"
+        )
     if any(shutil.which(name) for name in names if name):
         return None
     return "no C++ compiler is on the path (install g++, or on Windows Visual Studio's cl)"

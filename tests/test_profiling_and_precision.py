@@ -158,7 +158,13 @@ def test_a_smaller_last_batch_and_evaluation_cost_a_graph_each():
 def test_without_a_compiler_a_call_stays_eager_and_says_so(monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(torch, "__file__", "/folder/torch/__init__.py")
     assert "C++ compiler" in compiler_fault()
     net = nn.Linear(2, 2)
     assert compiled(net) is net
     assert "not compiled, runs eager" in capsys.readouterr().out
+
+
+def test_a_space_in_the_path_of_pytorch_is_named_since_its_compiler_does_not_quote_it(monkeypatch):
+    monkeypatch.setattr(torch, "__file__", "/a folder/torch/__init__.py")
+    assert "space in its name" in compiler_fault()

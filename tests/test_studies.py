@@ -256,6 +256,7 @@ def test_without_the_slow_version_nothing_is_compared(tmp_path):
 def test_a_rung_that_should_compile_fails_where_no_compiler_is(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(torch, "__file__", "/folder/torch/__init__.py")
     rungs = Rung("compiled", "", "slow", {"compile": "output"}, True, False), Rung("final", "", "slow", {}, True)
     toy = task(*rungs, looks=2)
     keeper = recorder(tmp_path / "m.json")
