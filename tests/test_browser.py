@@ -127,7 +127,8 @@ def test_a_notebook_runs_from_top_to_bottom(lab, browser, path):
     page.wait_for_function(f"() => {done}", timeout=300_000)
     assert page.evaluate(f"() => {failed}.map(output => output.ename + ': ' + output.evalue)") == []
     for box in page.locator(".jp-OutputArea .widget-text input").all():
-        try_text_box(page, box)
+        after = try_text_box(page, box)
+        assert after.startswith(("positive", "negative")) or not path.name.startswith("03")
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / f"{path.stem}.png")
     assert not page.get_by_text("Error displaying widget").count()
@@ -137,12 +138,13 @@ def test_a_notebook_runs_from_top_to_bottom(lab, browser, path):
 
 
 def try_text_box(page, box):
-    """Type a headline: the answer below the box changes, and is one of the labels."""
+    """Type a headline: the answer below the box changes, and is returned."""
     output = page.locator(".jp-OutputArea .widget-output, .jp-OutputArea .jupyter-widgets.widget-output").last
     box.scroll_into_view_if_needed()
     before = output.inner_text()
     box.fill("Fire destroys village school again, nobody is safe")
+    box.press("Enter")
     page.wait_for_timeout(1500)
     after = output.inner_text()
     assert after != before
-    assert after.startswith(("positive", "negative"))
+    return after
