@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from torch._dynamo.utils import counters
 
 
 def compiler_fault() -> str | None:
@@ -46,6 +45,8 @@ def count_graphs() -> Iterator[GraphCount]:
 
     None where something was wrapped in torch.compile means that it ran eager, in silence.
     """
+    from torch._dynamo.utils import counters  # takes a second or two, and only here it is needed
+
     torch.compiler.reset()
     before = counters["stats"]["unique_graphs"]
     count = GraphCount()

@@ -25,7 +25,7 @@ class Check:
 def examine() -> list[Check]:
     """Look at all parts; one that cannot even be looked at is missing, and the others are said all the same."""
     parts = {"Python": _python, "packages": _packages, "memory": _room, "shared memory": _shared_memory}
-    parts |= {"C++ compiler": _compiler, "texts": _texts, "torch": _torch}
+    parts |= {"texts": _texts, "torch": _torch, "C++ compiler": _compiler}
     parts |= {"processor": _threads, "accelerator": _accelerator}
     checks = []
     for part, look in parts.items():
@@ -92,13 +92,11 @@ def _shared_memory() -> Check:
 
 
 def _compiler() -> Check:
-    names = ("cl",) if platform.system() == "Windows" else (os.environ.get("CXX") or "g++", "clang++")
-    for name in names:
-        if path := shutil.which(name):
-            return Check("C++ compiler", "ok", path)
-    return Check(
-        "C++ compiler", "note", f"none ({' or '.join(names)})", "torch.compile is skipped without one; all else runs"
-    )
+    from helpers.compiling import compiler_fault
+
+    if fault := compiler_fault():
+        return Check("C++ compiler", "note", fault, "torch.compile is skipped; all else runs")
+    return Check("C++ compiler", "ok", "one that torch.compile can use")
 
 
 def _texts() -> Check:

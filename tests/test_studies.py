@@ -248,8 +248,8 @@ def test_a_study_on_other_data_is_not_resumed(tmp_path):
 
 
 def test_without_the_slow_version_nothing_is_compared(tmp_path):
-    toy = replace(task(), slow=Recipe(cell="none such"))
-    with pytest.raises((RuntimeError, KeyError)):
+    toy = replace(task(), rungs=(Rung("slow", "on another machine", None, {}, needs="cuda"),))
+    with pytest.raises(RuntimeError, match="nothing to compare"):
         climb(toy, recorder(tmp_path / "m.json"), CPU, 1)
 
 

@@ -4,19 +4,18 @@ import functools
 import gc
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from helpers.compiling import compiler_fault, count_graphs
 from helpers.device import peak_memory, to_device
 from helpers.precision import autocast_dtype
 from helpers.recipes import Recipe, Run
 from helpers.studies.products import product_calls
-from helpers.studies.recording import Recorder, RecordError, plain
+from helpers.studies.recording import Recorder, RecordError, largest_difference, plain
 from helpers.studies.tasks import Rung, Task, time_to, train
 from helpers.timing import compare, synchronised_clock
 
@@ -188,14 +187,10 @@ def _difference(task: Task, rung: Rung, device: torch.device) -> dict[str, Any]:
     return {
         "same": True,
         "loss_difference": abs(loss - other_loss).item(),
-        "gradient_difference": _largest(gradients, other_gradients),
+        "gradient_difference": largest_difference(gradients, other_gradients),
         "largest_gradient": max(gradient.abs().max().item() for gradient in gradients),
-        "weight_difference_after_a_step": _largest(weights, other_weights),
+        "weight_difference_after_a_step": largest_difference(weights, other_weights),
     }
-
-
-def _largest(tensors: Iterable[Tensor], others: Iterable[Tensor]) -> float:
-    return max((a - b).abs().max().item() for a, b in zip(tensors, others, strict=True))
 
 
 def _quality(task: Task, recipe: Recipe, device: torch.device, target: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from helpers import recurrent
 from helpers.compiling import compiler_fault, count_graphs
-from helpers.studies.recording import Recorder, plain
+from helpers.studies.recording import Recorder, largest_difference, plain
 from helpers.timing import Measurement, break_even, compare, measure
 
 BATCH, TIME, INPUT, HIDDEN = 32, 50, 100, 256  # the source article's
@@ -84,9 +84,7 @@ def _forms(device: torch.device, repeats: int) -> dict[str, Any]:
         result[name] = plain(comparison.measurements[name], comparison.speedups[name])
         if name not in ("nn.LSTM", "nn.GRU"):
             got = _gradients(form, modules[name], x, grad)
-            result[name]["gradient_difference"] = max(
-                (a - b).abs().max().item() for a, b in zip(got, want, strict=True)
-            )
+            result[name]["gradient_difference"] = largest_difference(got, want)
             result[name]["largest_gradient"] = max(value.abs().max().item() for value in want)
     return result
 
@@ -158,7 +156,7 @@ def _compiled(name: str, device: torch.device, repeats: int) -> dict[str, Any]:
         "graphs": count.graphs,
         **{key: plain(comparison.measurements[key], comparison.speedups[key]) for key in calls},
         "break_even_steps": steps if math.isfinite(steps) else None,
-        "gradient_difference": max((a - b).abs().max().item() for a, b in zip(got, wanted, strict=True)),
+        "gradient_difference": largest_difference(got, wanted),
     }
 
 

@@ -7,11 +7,12 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from helpers.checkpoints import written_whole
 from helpers.corpora.sources import DATA
@@ -125,6 +126,11 @@ def read_record(path: Path) -> dict[str, Any]:
 def recorded() -> dict[str, dict[str, Any]]:
     """Return the recorded measurements of the course's reference machines, by file name."""
     return {path.stem: read_record(path) for path in sorted(MEASUREMENTS.glob("machine-*.json"))}
+
+
+def largest_difference(tensors: Iterable[Tensor], others: Iterable[Tensor]) -> float:
+    """Return how far the entries of two lists of tensors are apart at most."""
+    return max((a - b).abs().max().item() for a, b in zip(tensors, others, strict=True))
 
 
 def _plain_json(value: Any) -> Any:
