@@ -4,15 +4,15 @@ import math
 
 
 def _padding_of(padding_of):
-    lengths = [2, 10, 4, 4, 5]  # batches of two: 20, 8 and 5 cells
+    lengths = [2, 10, 4, 4, 5]  # batches of two: 20, 8 and 5 places
     got = float(padding_of(lengths, 2))
     assert not math.isclose(got, 25 / 33), "that is the share of real tokens; padding is the rest"
     assert not math.isclose(got, 0.5), "that pads to the longest of all texts, not of each batch"
     assert not math.isclose(got, (8 / 20 + 0 + 0) / 3), (
-        "that is the mean of the batches' shares: add up the cells of all batches, then divide once"
+        "that is the mean of the batches' shares: add up the places of all batches, then divide once"
     )
     assert not math.isclose(got, 13 / 38), "the last batch has one text, not two: count its own rows"
-    assert math.isclose(got, 8 / 33), f"of 33 cells 8 are padding: {8 / 33:.4f}, not {got:.4f}"
+    assert math.isclose(got, 8 / 33), f"of 33 places 8 are padding: {8 / 33:.4f}, not {got:.4f}"
     assert float(padding_of([7, 7, 7], 3)) == 0, "texts of one length need no padding"
     return "Sort the lengths and call it again: that is what buckets do."
 
