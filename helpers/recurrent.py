@@ -1,5 +1,7 @@
 """Forms of one tanh layer over time: the numbers of nn.RNN, computed in ways that differ in speed."""
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
@@ -48,34 +50,39 @@ def by_addmm(rnn: nn.RNN, x: Tensor) -> Tensor:
 
 
 class TanhOverTime(torch.autograd.Function):
-    """`h_t = tanh(x_t + h_{t-1} @ weight.T)` for all steps, with a backward pass written by hand.
+    """`h_t = tanh(x_t @ w_ih.T + bias + h_{t-1} @ w_hh.T)` for all steps, with a backward pass written by hand.
 
-    Autograd would multiply once a step for the gradient of `weight`; here that is one product over all steps.
+    The inputs' part is written where the states will stand, and each becomes a state in place. Autograd would multiply
+    once a step for the gradient of `w_hh`; here that is one product over all steps.
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, inputs: Tensor, state: Tensor, weight: Tensor) -> Tensor:
-        """`inputs` [time, batch, hidden], `state` [batch, hidden], `weight` [hidden, hidden] -> states [time, …]."""
-        states = inputs.new_empty(len(inputs) + 1, *state.shape)  # the first one given, then one a step
+    def forward(ctx: FunctionCtx, x: Tensor, state: Tensor, w_ih: Tensor, bias: Tensor, w_hh: Tensor) -> Tensor:
+        """`x` [time, batch, input], `state` [batch, hidden] and the layer's weights -> states [time, batch, hidden]."""
+        x = x.contiguous()
+        states = x.new_empty(len(x) + 1, *state.shape)  # the first one given, then one a step
         states[0] = state
+        torch.addmm(bias, x.flatten(0, 1), w_ih.T, out=states[1:].flatten(0, 1))
         rows = states.unbind(0)
-        for step, before, after in zip(inputs.unbind(0), rows[:-1], rows[1:], strict=True):
-            torch.addmm(step, before, weight.T, out=after).tanh_()
-        ctx.save_for_backward(states, weight)
+        for before, after in itertools.pairwise(rows):
+            after.addmm_(before, w_hh.T).tanh_()
+        ctx.save_for_backward(x, states, w_ih, w_hh)
         return states[1:]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`grad` [time, batch, hidden] -> the gradients of inputs, state and weight."""
-        states, weight = ctx.saved_tensors
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """`grad` [time, batch, hidden] -> the gradients of x, state, w_ih, bias and w_hh."""
+        x, states, w_ih, w_hh = ctx.saved_tensors
         slopes = torch.addcmul(states.new_ones(()), states[1:], states[1:], value=-1)  # of tanh: 1 - tanh²
-        grad = grad.clone(memory_format=torch.contiguous_format)  # becomes the gradient of the inputs, step by step
+        grad = grad.clone(memory_format=torch.contiguous_format)  # becomes the gradient before tanh, step by step
         steps, slope = grad.unbind(0), slopes.unbind(0)
         steps[-1].mul_(slope[-1])
         for t in range(len(steps) - 2, -1, -1):
-            steps[t].addmm_(steps[t + 1], weight).mul_(slope[t])
-        return grad, steps[0] @ weight, grad.flatten(0, 1).T @ states[:-1].flatten(0, 1)
+            steps[t].addmm_(steps[t + 1], w_hh).mul_(slope[t])
+        flat = grad.flatten(0, 1)  # [time · batch, hidden]
+        weights = flat.T @ x.flatten(0, 1), flat.sum(0), flat.T @ states[:-1].flatten(0, 1)
+        return (flat @ w_ih).view_as(x), steps[0] @ w_hh, *weights
 
 
 class FastRNN(nn.RNN):
@@ -86,10 +93,12 @@ class FastRNN(nn.RNN):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`x` [batch, time, input_size], `state` [1, batch, hidden_size] -> all states, and the last as [1, …]."""
-        inputs = _inputs(self, x)
+        kind = x.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
         state = _zeros(self, x) if state is None else state[0]
-        with torch.autocast(inputs.device.type, enabled=False):
-            states = TanhOverTime.apply(inputs, state.to(inputs), self.weight_hh_l0.to(inputs))
+        weights = self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0, self.weight_hh_l0
+        with torch.autocast(kind, enabled=False):
+            states = TanhOverTime.apply(*(part.to(dtype) for part in (x.transpose(0, 1), state, *weights)))
         return states.transpose(0, 1), states[-1:]
 
 

@@ -27,10 +27,10 @@ def test_a_form_gives_the_states_and_gradients_of_nn_rnn(form):
 
 def test_the_backward_pass_written_by_hand_agrees_with_finite_differences():
     torch.manual_seed(0)
-    shapes = (5, 2, 3), (2, 3), (3, 3)  # inputs, state, weight
+    shapes = (5, 2, 4), (2, 3), (3, 4), (3,), (3, 3)  # x, state, and the layer's weights
     values = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     assert torch.autograd.gradcheck(recurrent.TanhOverTime.apply, values)
-    values[0] = torch.randn(1, 2, 3, dtype=torch.float64, requires_grad=True)  # a single step
+    values[0] = torch.randn(1, 2, 4, dtype=torch.float64, requires_grad=True)  # a single step
     assert torch.autograd.gradcheck(recurrent.TanhOverTime.apply, values)
 
 
