@@ -22,6 +22,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbval.plugin import coalesce_streams, get_sanitize_patterns
 
+from notebooks import NOTEBOOKS
+
 PATTERNS = dict(get_sanitize_patterns(Path(__file__).with_name("nbval_sanitize.cfg").read_text(encoding="utf-8")))
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -106,6 +108,8 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
+    if options.record and {path.resolve() for path in options.notebooks} != set(NOTEBOOKS):
+        parser.error("--record takes the seconds of all notebooks, from one run")
     seconds = {path.stem: round(regenerate(path, options.fresh), 1) for path in options.notebooks}
     if options.record:
         from helpers.minutes import RECORD, calibration
