@@ -2,13 +2,11 @@
 
 import argparse
 import dataclasses
-import hashlib
 import io
 import json
 import os
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from helpers.corpora import Reading
 
-STUDIES = ("layers", "memory", "headlines", "dialogue", "language-model")  # here, so that --help needs no torch
+# Here and not in the studies, so that --help needs no torch.
+STUDIES = ("layers", "memory", "headlines", "dialogue", "language-model", "scaling")
 OWN_MEASUREMENTS = Path(__file__).resolve().parents[1] / "data" / "local" / "measurements.json"
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
@@ -48,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--epochs", type=_positive, default=10, metavar="N")
     train.add_argument("--seed", type=_seed, default=0, metavar="S")
     train.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps (default: an accelerator that works)")
+    train.add_argument("--accumulate", type=_positive, default=1, metavar="N", help="batches a step (default: 1)")
     train.add_argument("--checkpoint", type=Path, metavar="FILE", help="where to save after every epoch")
     train.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
     measure = commands.add_parser("measure", help="measure the course's ladder on this machine and write it as JSON")
@@ -152,13 +152,35 @@ def _print_report(path: Path, report: dict) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
+    """Train alone, or as one of the processes that torchrun started: then the first alone prints."""
     from helpers.checkpoints import CheckpointError
-    from helpers.corpora import CorpusError
+    from helpers.classifier import train_classifier
+    from helpers.corpora import DATA, CorpusError, read_headlines, refuse_untrainable
+    from helpers.device import choose_device
+    from helpers.distributed import local_device, process_group
 
+    if (rank := os.environ.get("RANK", "0")) != "0":
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of this process
     try:
-        result = _trained(options)
+        path = options.data or DATA / "headlines.tsv"
+        reading = read_headlines(path)
+        _print_report(path, _report(reading))
+        refuse_untrainable(reading)
+        device = choose_device(local_device(options.device))
+        with process_group(device) as ranks:
+            result = train_classifier(
+                reading,
+                device=device,
+                ranks=ranks,
+                epochs=options.epochs,
+                seed=options.seed,
+                accumulate=options.accumulate,
+                checkpoint=options.checkpoint,
+                resume=options.resume,
+            )
     except (CorpusError, CheckpointError, ValueError) as error:
-        print(error, file=sys.stderr)
+        if rank == "0":
+            print(error, file=sys.stderr)
         return 2
     except FloatingPointError as error:
         print(error, file=sys.stderr)
@@ -176,62 +198,6 @@ def _train(options: argparse.Namespace) -> int:
     else:
         print("  ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.items()))
     return 0
-
-
-def _trained(options: argparse.Namespace) -> dict:
-    """Read, split, train, judge; return what `--json` prints."""
-    import torch
-
-    from helpers.batching import batches, encode
-    from helpers.corpora import DATA, read_headlines, refuse_untrainable, split
-    from helpers.device import choose_device
-    from helpers.models import TextClassifier
-    from helpers.text import Vocabulary
-    from helpers.training import bag_of_words, evaluate, fit, majority
-
-    start = time.perf_counter()
-    path = options.data or DATA / "headlines.tsv"
-    reading = read_headlines(path)
-    _print_report(path, _report(reading))
-    refuse_untrainable(reading)
-    device = choose_device(options.device)
-    parts = split(reading.examples)
-    labels = sorted({example.label for example in parts.train})
-    vocabulary = Vocabulary.build((example.tokens for example in parts.train), min_count=2)
-    torch.manual_seed(options.seed)
-    model = TextClassifier(len(vocabulary), len(labels)).to(device)
-    test_batches = batches(encode(parts.test, vocabulary, labels), 256)
-    if options.checkpoint and options.checkpoint.exists() and not options.resume:
-        previous = options.checkpoint.with_name(f"{options.checkpoint.name}.previous")
-        options.checkpoint.replace(previous)
-        print(f"the checkpoint that was there is kept as {previous}", flush=True)
-    fit(
-        model,
-        batches(encode(parts.train, vocabulary, labels), 32, shuffle=True),
-        optimizer=torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-5),
-        epochs=options.epochs,
-        device=device,
-        seed=options.seed,
-        test_batches=test_batches,
-        checkpoint=options.checkpoint,
-        resume=options.resume,
-        facts={
-            "data": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "labels": labels,
-            "vocabulary": list(vocabulary.tokens),
-        },
-    )
-    truth = [example.label for example in parts.test]
-    bag_right = [answer == label for answer, label in zip(bag_of_words(parts.train, parts.test), truth, strict=True)]
-    return {
-        "test_accuracy": round(evaluate(model, test_batches, device).accuracy, 4),
-        "majority_accuracy": round(truth.count(majority(parts.train)) / len(truth), 4),
-        "bag_of_words_accuracy": round(sum(bag_right) / len(truth), 4),
-        "examples": len(parts.train) + len(parts.test),
-        "rejected": len(reading.rejected),
-        "seconds": round(time.perf_counter() - start, 1),
-        "device": str(device),
-    }
 
 
 def _measure(options: argparse.Namespace) -> int:

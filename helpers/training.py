@@ -1,22 +1,27 @@
 """Training and judging a model: fit, evaluate, and baselines to compare with."""
 
+import contextlib
 import dataclasses
+import itertools
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
 from tqdm.auto import tqdm
 
-from helpers.checkpoints import load_checkpoint, save_checkpoint
+from helpers.checkpoints import read_checkpoint, restore, save_checkpoint
 from helpers.corpora import Headline
 from helpers.device import to_device
+from helpers.distributed import ALONE, Ranks
 
 CHECK_EVERY = 100  # steps between two looks at the loss; each look makes an accelerator wait
 
@@ -60,11 +65,15 @@ def fit(
     checkpoint: Path | None = None,
     resume: bool = False,
     facts: dict[str, Any] | None = None,
+    accumulate: int = 1,
+    ranks: Ranks = ALONE,
 ) -> History:
     """Train `model` on batches of (tokens, lengths, labels) and return what happened, an entry an epoch.
 
-    The gradient's norm is clipped at `clip`. Each epoch's randomness (order, dropout) follows from `seed` and the
-    epoch's number alone, so that a run that was stopped and resumed ends in the same weights.
+    The gradient's norm is clipped at `clip`; each step takes the mean gradient over `accumulate` batches. Each epoch's
+    randomness (order, dropout) follows from `seed`, the rank and the epoch's number alone, so that a run that was
+    stopped and resumed ends in the same weights.
+    With several `ranks`, `model` is in DDP and the batches are this rank's share; rank 0 alone writes and prints.
     With `checkpoint`, the state is saved after every epoch, `facts` (seed, data, sizes) with it; with `resume`,
     training goes on from there. Shows a bar on a terminal and in a notebook (unless TQDM_DISABLE is set), and prints
     a line an epoch outside notebooks.
@@ -73,35 +82,50 @@ def fit(
     """
     history, facts = History(), {**(facts or {}), "seed": seed}
     model.to(device)  # before the optimizer's state is loaded, which goes where the weights are
-    if resume and checkpoint is not None and checkpoint.exists():
-        saved = load_checkpoint(checkpoint, model, optimizer, facts)
+    saved = None
+    if resume and checkpoint is not None:
+        saved = ranks.from_first(lambda: read_checkpoint(checkpoint, model, facts))
+    if saved is not None:
+        restore(saved, model, optimizer)
         history = History(**saved["history"])
-        print(f"resumed after epoch {len(history.train_loss)} from {checkpoint}", flush=True)
-    elif resume:
+        if ranks.first:
+            print(f"resumed after epoch {len(history.train_loss)} from {checkpoint}", flush=True)
+    elif resume and ranks.first:
         print(f"nothing to resume at {checkpoint}: training from the start", flush=True)
     in_notebook = _in_notebook()
     with_bar = (in_notebook or (sys.stdout.isatty() and sys.stderr.isatty())) and not os.environ.get("TQDM_DISABLE")
+    with_bar &= ranks.first
     for epoch in range(len(history.train_loss), epochs):
-        torch.manual_seed(1_000_003 * seed + epoch)
+        torch.manual_seed(1_000_003 * (seed * ranks.world_size + ranks.rank) + epoch)
+        if isinstance(train_batches, DataLoader) and isinstance(train_batches.sampler, DistributedSampler):
+            train_batches.sampler.set_epoch(epoch)  # else every epoch has the order of the first
         start = time.perf_counter()
         shown = tqdm(train_batches, f"epoch {epoch + 1}/{epochs}", leave=False) if with_bar else train_batches
-        loss, norm = _train_epoch(model, shown, optimizer, torch.device(device), clip, epoch + 1)
+        loss, norm = _train_epoch(model, shown, optimizer, torch.device(device), clip, epoch + 1, accumulate, ranks)
         history.train_loss.append(loss)
         history.gradient_norm.append(norm)
         history.seconds.append(time.perf_counter() - start)
         if test_batches is not None:
-            result = evaluate(model, test_batches, device)
+            result = evaluate(model, test_batches, device, ranks)
             history.test_loss.append(result.loss)
             history.test_accuracy.append(result.accuracy)
         if checkpoint is not None:
-            save_checkpoint(checkpoint, model, optimizer, facts, history=dataclasses.asdict(history))
-        if not in_notebook:
+            state = dataclasses.asdict(history)
+            ranks.from_first(lambda state=state: save_checkpoint(checkpoint, model, optimizer, facts, history=state))
+        if not in_notebook and ranks.first:
             print(_line(history, epochs), flush=True)
     return history
 
 
-def evaluate(model: nn.Module, test_batches: Iterable, device: torch.device | str = "cpu") -> Evaluation:
-    """Judge `model` on every example once, without dropout and without gradients; its mode is put back afterwards."""
+def evaluate(
+    model: nn.Module, test_batches: Iterable, device: torch.device | str = "cpu", ranks: Ranks = ALONE
+) -> Evaluation:
+    """Judge `model` on every example once, without dropout and without gradients; its mode is put back afterwards.
+
+    With several `ranks` each brings the batches of its share, without repeats, and gets the judgement of all.
+    """
+    if isinstance(model, DistributedDataParallel):
+        model = model.module  # nothing to synchronise, and shares may differ in their number of batches
     modes = {module: module.training for module in model.modules()}
     model.to(device).eval()
     try:
@@ -113,7 +137,8 @@ def evaluate(model: nn.Module, test_batches: Iterable, device: torch.device | st
     finally:
         for module, mode in modes.items():
             module.training = mode
-    logits, labels = (torch.cat(parts).cpu() for parts in zip(*outputs, strict=True))
+    own = [torch.cat(parts).cpu() for parts in zip(*outputs, strict=True)]  # none, where a share is empty
+    logits, labels = (torch.cat(parts) for parts in zip(*ranks.gathered([own] if own else []), strict=True))
     return Evaluation(
         loss=nn.functional.cross_entropy(logits.float(), labels).item(),
         accuracy=(logits.argmax(1) == labels).double().mean().item(),
@@ -148,28 +173,42 @@ def _train_epoch(
     device: torch.device,
     clip: float,
     epoch: int,
+    accumulate: int,
+    ranks: Ranks,
 ) -> tuple[float, float]:
     """Go once over the data; return the mean loss and the largest gradient norm before clipping.
 
-    Nothing in this loop reads a value from the device but one look every CHECK_EVERY steps.
+    Nothing in this loop reads a value from the device but one look every CHECK_EVERY batches.
     """
     model.train()
     losses, norms, sizes = [], [], []
-    for batch in train_batches:
-        batch = to_device(batch, device)
+    for group in _groups(train_batches, accumulate):
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(batch.tokens, batch.lengths), batch.labels)
-        loss.backward()
+        examples = sum(len(batch.labels) for batch in group)
+        for place, batch in enumerate(group, 1):
+            batch = to_device(batch, device)
+            wait = place < len(group) and isinstance(model, DistributedDataParallel)
+            with model.no_sync() if wait else contextlib.nullcontext():  # gradients cross once, with the last batch
+                loss = nn.functional.cross_entropy(model(batch.tokens, batch.lengths), batch.labels)
+                (loss * (len(batch.labels) / examples)).backward()
+            losses.append(loss.detach())
+            sizes.append(len(batch.labels))
+            if len(losses) % CHECK_EVERY == 0:
+                _check_finite(losses, epoch)
         norms.append(nn.utils.clip_grad_norm_(model.parameters(), clip))
         optimizer.step()
-        losses.append(loss.detach())
-        sizes.append(len(batch.labels))
-        if len(losses) % CHECK_EVERY == 0:
-            _check_finite(losses, epoch)
     _check_finite(losses, epoch)
     weights = torch.tensor(sizes, dtype=torch.float64)
-    loss = (torch.stack(losses).cpu().double() * weights).sum() / weights.sum()
-    return loss.item(), torch.stack(norms).max().item()
+    loss = (torch.stack(losses).cpu().double() * weights).sum()
+    total, count = ranks.total(torch.stack([loss, weights.sum()])).tolist()
+    return total / count, torch.stack(norms).max().item()
+
+
+def _groups(batches: Iterable, size: int) -> Iterator[list]:
+    """Yield the batches in lists of `size`; the last may be shorter."""
+    remaining = iter(batches)
+    while group := list(itertools.islice(remaining, size)):
+        yield group
 
 
 def _in_notebook() -> bool:

@@ -10,13 +10,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = [  # a room may import from its own floor's left neighbours and from all floors below
-    ["text", "device", "compiling", "precision", "recurrent"],
+    ["text", "device", "distributed", "launching", "compiling", "precision", "recurrent"],
     ["timing", "corpora"],
     ["profiling"],
     ["batching", "sequences"],
     ["models", "language", "generation"],
     ["checkpoints"],
     ["training", "recipes"],
+    ["classifier", "workers"],
     ["studies"],
     ["claims", "minutes", "figures"],
     ["doctor", "exercises"],

@@ -1,5 +1,7 @@
 """What a notebook teaches and what the helpers hold compute the same."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -13,7 +15,7 @@ def taught(number, beginning):
     (path,) = [path for path in NOTEBOOKS if path.name.startswith(number)]
     (source,) = [cell.source for cell in cells(path) if cell.source.startswith(beginning)]
     definition = source.split("\n\n\n")[0]  # without the cell's own try of it
-    space = {"torch": torch, "nn": torch.nn}
+    space = {"torch": torch, "nn": torch.nn, "pairwise": itertools.pairwise}
     exec(definition, space)  # noqa: S102
     return space
 

@@ -1,6 +1,8 @@
 """Fit, evaluate, baselines and checkpoints."""
 
 import math
+import os
+import signal
 import subprocess
 import sys
 
@@ -274,11 +276,10 @@ def test_a_fault_while_writing_leaves_the_old_checkpoint_and_nothing_else(tmp_pa
     path = tmp_path / "run"
     model = saved(path)
 
-    def fail(content, file):
-        file.write(b"half of it")
+    def fail(handle):
         raise fault
 
-    monkeypatch.setattr(checkpoints.torch, "save", fail)
+    monkeypatch.setattr(checkpoints.os, "fsync", fail)
     with pytest.raises(type(fault)):
         saved(path, small(seed=1))
     monkeypatch.undo()
@@ -286,6 +287,98 @@ def test_a_fault_while_writing_leaves_the_old_checkpoint_and_nothing_else(tmp_pa
     load_checkpoint(path, fresh)
     assert same(fresh, model)
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of a file's size")
+def test_a_disk_that_is_full_is_an_os_error_that_names_the_reason(tmp_path):
+    import resource
+
+    path = tmp_path / "run"
+    model = saved(path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        with pytest.raises(OSError, match="File too large"):
+            saved(path, small(seed=1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    fresh = small(seed=2)
+    load_checkpoint(path, fresh)
+    assert same(fresh, model)
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+def damaged(path, damage):
+    content = bytearray(path.read_bytes())
+    if damage == "cut short":
+        content = content[:-500]
+    else:
+        middle = content.index(next(iter(small().state_dict().values())).numpy().tobytes()[:64])
+        content[middle + 9] ^= 1  # one bit of one weight: torch.load alone reads over it
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", ["cut short", "one bit"])
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, damage, capsys):
+    path = tmp_path / "run"
+    before = saved(path, small(seed=1))
+    saved(path, small())
+    damaged(path, damage)
+    fresh = small(seed=2)
+    load_checkpoint(path, fresh)
+    assert same(fresh, before)
+    said = capsys.readouterr().err
+    assert said.startswith(f"{path}: damaged")
+    assert said.endswith(f"{path}.previous is used instead\n")
+
+
+def test_a_changed_bit_is_refused_where_there_is_no_previous_checkpoint(tmp_path):
+    saved(tmp_path / "run")
+    damaged(tmp_path / "run", "one bit")
+    with pytest.raises(CheckpointError, match="is not what was written"):
+        load_checkpoint(tmp_path / "run", small())
+
+
+def test_a_checkpoint_of_another_model_is_named_and_the_previous_one_used(tmp_path, capsys):
+    path = tmp_path / "run"
+    before = saved(path)
+    saved(path, TextClassifier(12, 2, hidden_size=9))
+    fresh = small(seed=2)
+    load_checkpoint(path, fresh)
+    assert same(fresh, before)
+    assert "does not fit this model in embedding.weight" in capsys.readouterr().err
+
+
+def test_a_kill_between_moving_the_old_and_the_new_file_is_survived(tmp_path, capsys):
+    path = tmp_path / "run"
+    model = saved(path)
+    path.rename(tmp_path / "run.previous")
+    fresh = small(seed=2)
+    load_checkpoint(path, fresh)
+    assert same(fresh, model)
+    assert capsys.readouterr().err == f"{path}: missing; {path}.previous is used instead\n"
+
+
+def test_two_checkpoints_are_kept(tmp_path):
+    for seed in range(3):
+        saved(tmp_path / "run", small(seed=seed))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run.previous"]
+    last, before = small(seed=9), small(seed=9)
+    load_checkpoint(tmp_path / "run", last)
+    load_checkpoint(tmp_path / "run.previous", before)
+    assert same(last, small(seed=2))
+    assert same(before, small(seed=1))
+
+
+def test_checkpoints_of_an_earlier_run_are_set_aside_both(tmp_path):
+    path = tmp_path / "run"
+    assert checkpoints.set_aside(path) is None
+    saved(path)
+    saved(path)
+    assert checkpoints.set_aside(path) == tmp_path / "run.earlier"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run.earlier", "run.earlier.previous"]
 
 
 def headlines(*pairs):

@@ -316,4 +316,57 @@ WRONG_ANSWERS = {
             "scale the loss",
         ),
     ],
+    "7.1": [
+        (
+            "def accuracy_of(ranks):\n    return sum(right / n for right, n in ranks) / len(ranks)",
+            "the mean of the ranks' accuracies",
+        ),
+        ("def accuracy_of(ranks):\n    return sum(right for right, _ in ranks)", "not 10"),
+        (
+            "def accuracy_of(ranks):\n    ranks = [(r, max(n, 1)) for r, n in ranks]\n"
+            "    return sum(r for r, _ in ranks) / sum(n for _, n in ranks)",
+            "a rank without examples adds nothing",
+        ),
+    ],
+    "7.2": [
+        (
+            "def share_of(examples, rank, world_size):\n    size = -(-examples // world_size)\n"
+            "    return [place % examples for place in range(rank * size, (rank + 1) * size)]",
+            "comes more than once",
+        ),
+        (
+            "def share_of(examples, rank, world_size):\n    size = examples // world_size\n"
+            "    return list(range(rank * size, (rank + 1) * size))",
+            "nobody judges place 8",
+        ),
+        (
+            "def share_of(examples, rank, world_size):\n    return list(range(examples)) if rank == 0 else []",
+            "one rank works while the others wait",
+        ),
+        (
+            "def share_of(examples, rank, world_size):\n"
+            "    return list(range(rank, world_size * -(-examples // world_size), world_size))",
+            "there is no place 11",
+        ),
+    ],
+    "7.3": [
+        (
+            "def ring_all_reduce(numbers, send):\n    sums = [sum(column) for column in zip(*numbers)]\n"
+            "    return [sums for _ in numbers]",
+            "nothing was sent",
+        ),
+        (
+            "def ring_all_reduce(numbers, send):\n    n = len(numbers)\n    numbers = [list(row) for row in numbers]\n"
+            "    for k in range(n - 1):\n        received = send([numbers[r][(r - k) % n] for r in range(n)])\n"
+            "        for r in range(n):\n            numbers[r][(r - 1 - k) % n] += received[r]\n    return numbers",
+            "pass these on",
+        ),
+        (
+            "def ring_all_reduce(numbers, send):\n    n = len(numbers)\n    sums = [list(row) for row in numbers]\n"
+            "    for place in range(n):\n        travelling = [row[place] for row in numbers]\n"
+            "        for _ in range(n - 1):\n            travelling = send(travelling)\n"
+            "            for r in range(n):\n                sums[r][place] += travelling[r]\n    return sums",
+            "more than 6 rounds",
+        ),
+    ],
 }

@@ -15,6 +15,7 @@ from helpers.studies.layers import layers_study
 from helpers.studies.memory import memory_study
 from helpers.studies.recording import BudgetSpentError, Recorder, RecordError, read_record, recorded
 from helpers.studies.replies import replies_study
+from helpers.studies.scaling import scaling_study
 from helpers.studies.summary import report, summary
 from helpers.studies.tasks import Task
 from helpers.studies.words import dialogue_task, language_task
@@ -45,6 +46,8 @@ def measure_studies(
             studies[name] = lambda: layers_study(recorder, device, repeats)
         elif name == "memory":
             studies[name] = lambda: memory_study(recorder, device, repeats)
+        elif name == "scaling":
+            studies[name] = lambda: scaling_study(recorder, device, repeats)
         elif name == "headlines":
             studies[name] = functools.partial(climb, headlines_task(headlines), recorder, device, repeats)
         elif name == "language-model":
