@@ -230,30 +230,29 @@ def small_batches(count, size=8):
     ]
 
 
+def weights_after(batches, accumulate):
+    torch.manual_seed(0)
+    model = TextClassifier(12, 2, dropout=0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    _train_epoch(model, batches, optimizer, torch.device("cpu"), 1e9, 1, accumulate, ALONE)
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def joined(batches):
+    return Batch(*(torch.cat(parts) for parts in zip(*batches, strict=True)))
+
+
 def test_accumulating_batches_is_a_step_with_the_larger_batch():
-    weights = []
     small = small_batches(4)
-    joined = [Batch(*(torch.cat(parts) for parts in zip(*pair, strict=True))) for pair in (small[:2], small[2:])]
-    for batches, accumulate in ((small, 2), (joined, 1)):
-        torch.manual_seed(0)
-        model = TextClassifier(12, 2, dropout=0)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        _train_epoch(model, batches, optimizer, torch.device("cpu"), 1e9, 1, accumulate, ALONE)
-        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
-    torch.testing.assert_close(weights[0], weights[1], atol=1e-5, rtol=0)
+    larger = [joined(small[:2]), joined(small[2:])]
+    torch.testing.assert_close(weights_after(small, 2), weights_after(larger, 1), atol=1e-5, rtol=0)
 
 
 def test_an_unfinished_group_of_batches_weighs_its_own_examples():
     """Three batches by twos: the last step has one batch, and its whole gradient."""
     small = small_batches(3)
-    weights = []
-    for batches, accumulate in ((small, 2), ([Batch(*map(torch.cat, zip(*small[:2], strict=True))), small[2]], 1)):
-        torch.manual_seed(0)
-        model = TextClassifier(12, 2, dropout=0)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        _train_epoch(model, batches, optimizer, torch.device("cpu"), 1e9, 1, accumulate, ALONE)
-        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
-    torch.testing.assert_close(weights[0], weights[1], atol=1e-5, rtol=0)
+    larger = [joined(small[:2]), small[2]]
+    torch.testing.assert_close(weights_after(small, 2), weights_after(larger, 1), atol=1e-5, rtol=0)
 
 
 def test_accuracy_over_ranks_counts_examples_and_not_ranks(monkeypatch):
