@@ -68,8 +68,11 @@ def test_a_run_whose_worker_is_killed_at_any_moment_ends_with_the_same_bits(undi
     folder, seconds = undisturbed
     chance = random.Random(kill)
     torchrun = start(folder / f"killed {kill}")
-    time.sleep(chance.uniform(0.2, 0.8) * seconds)
-    workers(torchrun)[chance.randrange(2)].send_signal(signal.SIGKILL)
+    time.sleep(chance.uniform(0.2, 0.65) * seconds)
+    while len(alive := workers(torchrun)) < 2:  # slower than the undisturbed run: not both have begun
+        assert torchrun.poll() is None
+        time.sleep(0.01)
+    alive[chance.randrange(2)].send_signal(signal.SIGKILL)
     assert "exitcode: -9" in same_as_undisturbed(torchrun, folder, folder / f"killed {kill}")
 
 
