@@ -19,6 +19,7 @@ from helpers.distributed import (
     ALONE,
     EvaluationShare,
     Ranks,
+    _attempt,
     batch_share,
     distribute,
     local_device,
@@ -216,6 +217,18 @@ def test_each_rank_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(ValueError, match="2 GPUs here"):
         local_device()
+
+
+def test_several_hosts_with_restarts_are_refused_while_torchrun_keeps_its_store(monkeypatch):
+    for name, value in (("USE_AGENT_STORE", "True"), ("MAX_RESTARTS", "3"), ("RESTART_COUNT", "1")):
+        monkeypatch.setenv(f"TORCHELASTIC_{name}", value)
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "1")
+    assert _attempt() == "attempt 1", "on one host each attempt has a name of its own"
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"):
+        _attempt()
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "False")
+    assert _attempt() == "attempt 1"
 
 
 def small_batches(count, size=8):
